@@ -1,6 +1,6 @@
 //! Hugepage pools, of the machine and of each node (Documentation/admin-guide/mm/hugetlbpage.rst).
 
-use super::error::{HostError, ParseError};
+use super::error::{HostError, ParseError, quote};
 use super::root::HostReader;
 use super::text::{parse_count, parse_kib};
 
@@ -135,7 +135,7 @@ fn size_folder(parent: &str, size_bytes: u64) -> String {
 pub fn parse_hugepage_dir_name(text: &str) -> Result<u64, ParseError> {
     let size = text.strip_prefix("hugepages-").ok_or(ParseError::MissingField { field: "hugepages-" })?;
     match parse_kib(size)? {
-        0 => Err(ParseError::NotKib { text: size.to_owned() }),
+        0 => Err(ParseError::NotKib { text: quote(size) }),
         bytes => Ok(bytes),
     }
 }

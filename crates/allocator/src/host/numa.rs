@@ -1,6 +1,6 @@
 //! NUMA nodes (Documentation/ABI/stable/sysfs-devices-node).
 
-use super::error::{HostError, ParseError};
+use super::error::{HostError, ParseError, quote};
 use super::hugepages::HugepagePool;
 use super::id_list::{IdList, parse_id_list};
 use super::root::HostReader;
@@ -133,7 +133,7 @@ pub fn parse_distances(text: &str) -> Result<Vec<u32>, ParseError> {
 
 fn parse_distance(word: &str) -> Result<u32, ParseError> {
     let distance = i32::try_from(parse_digits(word)?).ok().and_then(|value| u32::try_from(value).ok());
-    distance.ok_or_else(|| ParseError::TooLarge { text: word.to_owned() })
+    distance.ok_or_else(|| ParseError::TooLarge { text: quote(word) })
 }
 
 #[cfg(test)]
