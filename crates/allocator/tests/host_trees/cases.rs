@@ -58,7 +58,7 @@ fn assert_subset(expected: &Value, actual: &Value, name: &str) {
 /// What the steps expect of one query or mutation.
 fn expected<'a>(case: &'a Value, field: &'a str) -> impl Iterator<Item = &'a Value> {
     let steps = case["steps"].as_array().unwrap().iter();
-    steps.filter_map(move |step| step["expect"]["data"].get(field))
+    steps.filter_map(move |step| step.pointer("/expect/data")?.get(field))
 }
 
 #[test]
