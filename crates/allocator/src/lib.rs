@@ -4,7 +4,9 @@
 //! Only `memory::sys` contains `unsafe`.
 
 #[cfg(not(target_os = "linux"))]
-compile_error!("hostpool runs on Linux only (x86-64 and arm64): it needs hugepages, memfd and NUMA system calls");
+compile_error!(
+    "hostpool runs on Linux only (x86-64 and arm64): it needs hugepages, memfd and NUMA system calls"
+);
 
 pub mod host;
 pub mod slots;
