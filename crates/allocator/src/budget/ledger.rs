@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex};
 
 use super::HOST_BUDGET;
-use super::budget::{BudgetReading, BudgetState, HostBudgetChange};
+use super::account::{BudgetReading, BudgetState, HostBudgetChange};
 use super::charge::PendingCharge;
 use super::demand::{Demand, MemoryKind};
 use super::promises::Promises;
