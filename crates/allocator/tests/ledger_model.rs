@@ -1,5 +1,12 @@
 //! The ledger against a model that keeps every charge in a list and adds up from the start at each question.
 
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a panic here is how a test fails"
+)]
+
 use std::sync::{Arc, Mutex};
 
 use hostpool_allocator::budget::{
@@ -226,7 +233,7 @@ fn run(steps: Vec<Step>, start: Weather) {
         live: Vec::new(),
     };
     for step in steps {
-        apply(step, &mut model, &ledger, &host, &mut held);
+        apply(&step, &mut model, &ledger, &host, &mut held);
         let budget = ledger.budget(HOST_BUDGET).unwrap().unwrap();
         assert_eq!(budget.charged.get(), model.charged());
         assert_eq!(budget.requested.map(Bytes::get), model.cap);
@@ -242,8 +249,8 @@ fn run(steps: Vec<Step>, start: Weather) {
     assert_eq!((quote.limited_by, quote.available.get()), model.tightest(true, Some(1)));
 }
 
-fn apply(step: Step, model: &mut Model, ledger: &Arc<Ledger>, host: &TestHost, held: &mut Vec<Held>) {
-    match step {
+fn apply(step: &Step, model: &mut Model, ledger: &Arc<Ledger>, host: &TestHost, held: &mut Vec<Held>) {
+    match *step {
         Step::Charge { huge, node, pages } => check_charge(model, ledger, held, huge, node, pages),
         Step::Commit(which) if !held.is_empty() => {
             let at = which % held.len();

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use hostpool_allocator::memory::{HostBuffer, HostBufferSpec, HostMemoryAllocator, MemoryWish};
 use hostpool_allocator::{Backing, Bytes, Error, HostBufferFailure, NumaNode};
 
-use crate::machine::{BACKINGS, Footprint, Hugepages, MIB, allocator, alone, believing, charged, wish};
+use crate::machine::{BACKINGS, Footprint, Hugepages, MIB, allocator, alone, charged, wish};
 
 fn buffer(allocator: &HostMemoryAllocator, bytes: u64, memory: MemoryWish) -> HostBuffer {
     let spec = HostBufferSpec { bytes: Bytes::new(bytes), memory, budget: "host".to_owned(), rank: None };
@@ -27,7 +27,7 @@ fn a_prefault_reports_every_byte_and_where_it_is() {
         let after = buffer.memory().progress();
         assert_eq!((after.resident, after.done), (after.total, true));
         assert!(after.threads >= 1 && after.bytes_per_second.is_some());
-        let by_node = buffer.memory().bytes_by_node().expect("this kernel tells");
+        let by_node = buffer.memory().bytes_by_node().unwrap();
         assert_eq!(by_node.iter().map(|at| at.bytes).sum::<Bytes>(), after.total, "{backing:?}");
     }
 }

@@ -6,7 +6,7 @@ use hostpool_allocator::memory::{
 };
 use hostpool_allocator::pool::{V4PagedHostPool, V4PagedPoolSpec};
 use hostpool_allocator::{
-    Backing, Bytes, Error, HostBufferAllocationFailed, HostBufferFailure, InsufficientHostMemory,
+    Backing, Bytes, Errno, Error, HostBufferAllocationFailed, HostBufferFailure, InsufficientHostMemory,
     MemoryLimit, NumaNode,
 };
 
@@ -42,7 +42,7 @@ fn a_pool_that_fails_at_its_17th_layer_has_given_back_the_first_16() {
         let before = Footprint::now();
         let failure = failed(V4PagedHostPool::allocate(&allocator, pool_spec(17, 2, MIB, backing)));
         assert_eq!(failure.reason, HostBufferFailure::HugepagesExhausted);
-        assert_eq!(failure.errno.map(|errno| errno.name()).as_deref(), Some("ENOMEM"));
+        assert_eq!(failure.errno.map(Errno::name).as_deref(), Some("ENOMEM"));
         assert_eq!(failure.hugepages_needed, Some(17));
         assert_eq!(Footprint::now(), before, "{backing:?}");
         assert_eq!(charged(&allocator), 0);
@@ -135,7 +135,7 @@ fn a_bind_that_the_kernel_refuses_is_a_failure_and_leaves_nothing() {
         let failure =
             failed(buffer(&allocator, MIB, MemoryWish { node: NumaNode::Node(1), ..wish(backing) }));
         assert_eq!(failure.reason, HostBufferFailure::NumaBindDenied);
-        assert_eq!(failure.errno.map(|errno| errno.name()).as_deref(), Some("EINVAL"));
+        assert_eq!(failure.errno.map(Errno::name).as_deref(), Some("EINVAL"));
         assert_eq!(Footprint::now(), before);
         assert_eq!(charged(&allocator), 0);
     }
@@ -269,7 +269,7 @@ fn more_mappings_than_the_process_can_spare_are_refused_before_the_kernel_runs_o
         }
     };
     assert_eq!(failure.reason, HostBufferFailure::System);
-    assert_eq!(failure.errno.map(|errno| errno.name()).as_deref(), Some("ENOMEM"));
+    assert_eq!(failure.errno.map(Errno::name).as_deref(), Some("ENOMEM"));
     assert!(!pools.is_empty());
     drop(pools);
     assert_eq!(Footprint::now(), before);
