@@ -1,0 +1,65 @@
+// How schema types map to the types that the service hands to resolvers.
+const native = '../../../native/index.js';
+const allocator = '../../allocator';
+const failures = [
+  'LogicalPoolSizeNotPageAligned',
+  'LogicalPoolAllocationNotPageAligned',
+  'LogicalPoolFreeNotPageAligned',
+  'InsufficientHostMemory',
+  'HostBufferAllocationFailed',
+  'PoolExhausted',
+  'DoubleFree',
+  'SlotOutOfRange',
+  'PoolNotReady',
+  'NotFound',
+  'NameTaken',
+  'InUse',
+  'BudgetExceeded',
+  'BudgetAdmissionClosed',
+  'InvalidArgument',
+];
+const failureMappers = Object.fromEntries(
+  failures.map((name) => [name, `${allocator}/failure.js#FailureOf<'${name}'>`]),
+);
+
+export const codegenConfig = {
+  useTypeImports: true,
+  emitLegacyCommonJSImports: false,
+  importExtension: '.js',
+  enumsAsTypes: true,
+  avoidOptionals: { field: true },
+  maybeValue: 'T | null | undefined',
+  scalars: { Bytes: 'number', Count: 'number', DateTime: 'Date', ID: 'string' },
+  strictScalars: true,
+  enumValues: {
+    Backing: `${native}#Backing`,
+    HostBufferFailure: `${native}#HostBufferFailure`,
+    HugepageShortage: `${native}#OnHugepageShortage`,
+    IfExists: `${allocator}/specification.js#IfExists`,
+    Layout: `${native}#Layout`,
+    MemoryLimit: `${native}#MemoryLimit`,
+    PoolKind: `${allocator}/pool.js#PoolKind`,
+    PoolState: `${allocator}/lifecycle.js#PoolState`,
+  },
+  contextType: '../../resolvers/context.js#RequestContext',
+  mappers: {
+    ...failureMappers,
+    Budget: `${allocator}/budgets.js#Budget`,
+    Host: `${allocator}/host.js#Host`,
+    HostBuffer: `${allocator}/host-buffer.js#HostBufferEntry`,
+    LogicalHostPool: `${allocator}/pool.js#LogicalPoolEntry`,
+    V4PagedHostPool: `${allocator}/pool.js#PagedPoolEntry`,
+    Pool: `${allocator}/pool.js#PoolEntry`,
+    PoolCleared: `${allocator}/pool.js#PoolCleared`,
+    PoolDestroyed: `${allocator}/pool.js#PoolDestroyed`,
+    HostBufferFreed: `${allocator}/host-buffer.js#HostBufferFreed`,
+    SlotAllocation: `${allocator}/slots.js#SlotAllocation`,
+    SlotsFreed: `${allocator}/slots.js#SlotsFreed`,
+    V4PagedPoolPlan: `${allocator}/pool.js#PagedPoolPlan`,
+    MemoryPlacement: `${native}#MemoryPlacement`,
+    Prefault: `${native}#PrefaultProgress`,
+    HugepagePool: `${native}#HugepagePool`,
+    NumaNode: `${native}#NumaNode`,
+    CgroupMemory: `${native}#CgroupMemory`,
+  },
+};
