@@ -9,12 +9,12 @@ import type { PoolKind } from '../../allocator/pool.js';
 import type { PoolState } from '../../allocator/lifecycle.js';
 import type { GraphQLResolveInfo, GraphQLScalarType, GraphQLScalarTypeConfig } from 'graphql';
 import type { FailureOf } from '../../allocator/failure.js';
-import type { Budget } from '../../allocator/budgets.js';
-import type { Host } from '../../allocator/host.js';
-import type { HostBufferEntry, HostBufferFreed } from '../../allocator/host-buffer.js';
-import type { LogicalPoolEntry, PagedPoolEntry, PoolEntry, PoolCleared, PoolDestroyed, PagedPoolPlan } from '../../allocator/pool.js';
-import type { SlotAllocation, SlotsFreed } from '../../allocator/slots.js';
-import type { MemoryPlacement, PrefaultProgress, HugepagePool, NumaNode, CgroupMemory } from '../../../native/index.js';
+import type { Budget as BudgetModel } from '../../allocator/budgets.js';
+import type { Host as HostModel } from '../../allocator/host.js';
+import type { HostBufferEntry, HostBufferFreed as HostBufferFreedModel } from '../../allocator/host-buffer.js';
+import type { LogicalPoolEntry, PagedPoolEntry, PoolEntry, PoolCleared as PoolClearedModel, PoolDestroyed as PoolDestroyedModel, PagedPoolPlan } from '../../allocator/pool.js';
+import type { SlotAllocation as SlotAllocationModel, SlotsFreed as SlotsFreedModel } from '../../allocator/slots.js';
+import type { MemoryPlacement as MemoryPlacementModel, PrefaultProgress, HugepagePool as HugepagePoolModel, NumaNode as NumaNodeModel, CgroupMemory as CgroupMemoryModel } from '../../../native/index.js';
 import type { RequestContext } from '../../resolvers/context.js';
 export type Maybe<T> = T | null | undefined;
 export type InputMaybe<T> = T | null | undefined;
@@ -288,7 +288,7 @@ export type InsufficientHostMemory = HostPoolError & {
   rank: Maybe<Scalars['Int']['output']>;
 };
 
-export { MemoryLimit };
+export type { MemoryLimit };
 
 /** Memory could not be mapped, bound or faulted in. Nothing of it is left behind: no mapping, no descriptor, no charge. */
 export type HostBufferAllocationFailed = HostPoolError & {
@@ -323,7 +323,7 @@ export type HostBufferAllocationFailed = HostPoolError & {
   onlineNumaNodes: Array<Scalars['Int']['output']>;
 };
 
-export { HostBufferFailure };
+export type { HostBufferFailure };
 
 /** Fewer free slots than asked for. All or nothing: no slot was handed out. */
 export type PoolExhausted = HostPoolError & {
@@ -573,7 +573,7 @@ export type MemoryPressure = {
   fullAvg10: Scalars['Float']['output'];
 };
 
-export { Backing };
+export type { Backing };
 
 /** The wish and the outcome, apart: a fall-back is never silent. */
 export type MemoryPlacement = {
@@ -622,7 +622,7 @@ export type Prefault = {
   threads: Scalars['Int']['output'];
 };
 
-export { HugepageShortage };
+export type { HugepageShortage };
 
 /** What memory to map. */
 export type MemoryInput = {
@@ -638,13 +638,13 @@ export type MemoryInput = {
   prefault?: Scalars['Boolean']['input'];
 };
 
-export { PoolState };
+export type { PoolState };
 
-export { IfExists };
+export type { IfExists };
 
-export { Layout };
+export type { Layout };
 
-export { PoolKind };
+export type { PoolKind };
 
 /** Page-granular slots under one name. */
 export type Pool = {
@@ -1170,7 +1170,7 @@ export type DirectiveResolverFn<TResult = Record<PropertyKey, never>, TParent = 
 /** Mapping of union types */
 export type ResolversUnionTypes<_RefType extends Record<string, unknown>> = {
   BudgetResult:
-    | ( Budget )
+    | ( BudgetModel )
     | ( FailureOf<'InvalidArgument'> )
   ;
   AllocateHostBufferResult:
@@ -1183,7 +1183,7 @@ export type ResolversUnionTypes<_RefType extends Record<string, unknown>> = {
     | ( FailureOf<'InvalidArgument'> )
   ;
   FreeHostBufferResult:
-    | ( HostBufferFreed )
+    | ( HostBufferFreedModel )
     | ( FailureOf<'InUse'> )
     | ( FailureOf<'NotFound'> )
   ;
@@ -1208,17 +1208,17 @@ export type ResolversUnionTypes<_RefType extends Record<string, unknown>> = {
     | ( FailureOf<'InvalidArgument'> )
   ;
   ClearPoolResult:
-    | ( PoolCleared )
+    | ( PoolClearedModel )
     | ( FailureOf<'PoolNotReady'> )
     | ( FailureOf<'NotFound'> )
   ;
   DestroyPoolResult:
-    | ( PoolDestroyed )
+    | ( PoolDestroyedModel )
     | ( FailureOf<'InUse'> )
     | ( FailureOf<'NotFound'> )
   ;
   AllocateSlotsResult:
-    | ( SlotAllocation )
+    | ( SlotAllocationModel )
     | ( FailureOf<'LogicalPoolAllocationNotPageAligned'> )
     | ( FailureOf<'PoolExhausted'> )
     | ( FailureOf<'PoolNotReady'> )
@@ -1226,7 +1226,7 @@ export type ResolversUnionTypes<_RefType extends Record<string, unknown>> = {
     | ( FailureOf<'InvalidArgument'> )
   ;
   FreeSlotsResult:
-    | ( SlotsFreed )
+    | ( SlotsFreedModel )
     | ( FailureOf<'LogicalPoolFreeNotPageAligned'> )
     | ( FailureOf<'DoubleFree'> )
     | ( FailureOf<'SlotOutOfRange'> )
@@ -1263,7 +1263,7 @@ export type ResolversInterfaceTypes<_RefType extends Record<string, unknown>> = 
 
 /** Mapping between all available schema types and the resolvers types */
 export type ResolversTypes = {
-  Budget: ResolverTypeWrapper<Budget>;
+  Budget: ResolverTypeWrapper<BudgetModel>;
   String: ResolverTypeWrapper<Scalars['String']['output']>;
   Float: ResolverTypeWrapper<Scalars['Float']['output']>;
   Int: ResolverTypeWrapper<Scalars['Int']['output']>;
@@ -1273,7 +1273,7 @@ export type ResolversTypes = {
   BudgetResult: ResolverTypeWrapper<ResolversUnionTypes<ResolversTypes>['BudgetResult']>;
   HostBuffer: ResolverTypeWrapper<HostBufferEntry>;
   ID: ResolverTypeWrapper<Scalars['ID']['output']>;
-  HostBufferFreed: ResolverTypeWrapper<HostBufferFreed>;
+  HostBufferFreed: ResolverTypeWrapper<HostBufferFreedModel>;
   AllocateHostBufferInput: AllocateHostBufferInput;
   AllocateHostBufferResult: ResolverTypeWrapper<ResolversUnionTypes<ResolversTypes>['AllocateHostBufferResult']>;
   FreeHostBufferResult: ResolverTypeWrapper<ResolversUnionTypes<ResolversTypes>['FreeHostBufferResult']>;
@@ -1298,13 +1298,13 @@ export type ResolversTypes = {
   BudgetAdmissionClosed: ResolverTypeWrapper<FailureOf<'BudgetAdmissionClosed'>>;
   InvalidArgument: ResolverTypeWrapper<FailureOf<'InvalidArgument'>>;
   ErrorDoc: ResolverTypeWrapper<ErrorDoc>;
-  Host: ResolverTypeWrapper<Host>;
-  CgroupMemory: ResolverTypeWrapper<CgroupMemory>;
-  HugepagePool: ResolverTypeWrapper<HugepagePool>;
-  NumaNode: ResolverTypeWrapper<NumaNode>;
+  Host: ResolverTypeWrapper<HostModel>;
+  CgroupMemory: ResolverTypeWrapper<CgroupMemoryModel>;
+  HugepagePool: ResolverTypeWrapper<HugepagePoolModel>;
+  NumaNode: ResolverTypeWrapper<NumaNodeModel>;
   MemoryPressure: ResolverTypeWrapper<MemoryPressure>;
   Backing: Backing;
-  MemoryPlacement: ResolverTypeWrapper<MemoryPlacement>;
+  MemoryPlacement: ResolverTypeWrapper<MemoryPlacementModel>;
   NodeBytes: ResolverTypeWrapper<NodeBytes>;
   Prefault: ResolverTypeWrapper<PrefaultProgress>;
   HugepageShortage: HugepageShortage;
@@ -1317,8 +1317,8 @@ export type ResolversTypes = {
   LogicalHostPool: ResolverTypeWrapper<LogicalPoolEntry>;
   V4PagedHostPool: ResolverTypeWrapper<PagedPoolEntry>;
   V4PagedPoolPlan: ResolverTypeWrapper<PagedPoolPlan>;
-  PoolCleared: ResolverTypeWrapper<PoolCleared>;
-  PoolDestroyed: ResolverTypeWrapper<PoolDestroyed>;
+  PoolCleared: ResolverTypeWrapper<PoolClearedModel>;
+  PoolDestroyed: ResolverTypeWrapper<PoolDestroyedModel>;
   CreateLogicalHostPoolInput: CreateLogicalHostPoolInput;
   CreateV4PagedPoolInput: CreateV4PagedPoolInput;
   CreateLogicalHostPoolResult: ResolverTypeWrapper<ResolversUnionTypes<ResolversTypes>['CreateLogicalHostPoolResult']>;
@@ -1334,8 +1334,8 @@ export type ResolversTypes = {
   DateTime: ResolverTypeWrapper<Scalars['DateTime']['output']>;
   SlotRange: ResolverTypeWrapper<SlotRange>;
   SlotRangeInput: SlotRangeInput;
-  SlotAllocation: ResolverTypeWrapper<SlotAllocation>;
-  SlotsFreed: ResolverTypeWrapper<SlotsFreed>;
+  SlotAllocation: ResolverTypeWrapper<SlotAllocationModel>;
+  SlotsFreed: ResolverTypeWrapper<SlotsFreedModel>;
   AllocateSlotsInput: AllocateSlotsInput;
   FreeSlotsInput: FreeSlotsInput;
   AllocateSlotsResult: ResolverTypeWrapper<ResolversUnionTypes<ResolversTypes>['AllocateSlotsResult']>;
@@ -1344,7 +1344,7 @@ export type ResolversTypes = {
 
 /** Mapping between all available schema types and the resolvers parents */
 export type ResolversParentTypes = {
-  Budget: Budget;
+  Budget: BudgetModel;
   String: Scalars['String']['output'];
   Float: Scalars['Float']['output'];
   Int: Scalars['Int']['output'];
@@ -1354,7 +1354,7 @@ export type ResolversParentTypes = {
   BudgetResult: ResolversUnionTypes<ResolversParentTypes>['BudgetResult'];
   HostBuffer: HostBufferEntry;
   ID: Scalars['ID']['output'];
-  HostBufferFreed: HostBufferFreed;
+  HostBufferFreed: HostBufferFreedModel;
   AllocateHostBufferInput: AllocateHostBufferInput;
   AllocateHostBufferResult: ResolversUnionTypes<ResolversParentTypes>['AllocateHostBufferResult'];
   FreeHostBufferResult: ResolversUnionTypes<ResolversParentTypes>['FreeHostBufferResult'];
@@ -1376,12 +1376,12 @@ export type ResolversParentTypes = {
   BudgetAdmissionClosed: FailureOf<'BudgetAdmissionClosed'>;
   InvalidArgument: FailureOf<'InvalidArgument'>;
   ErrorDoc: ErrorDoc;
-  Host: Host;
-  CgroupMemory: CgroupMemory;
-  HugepagePool: HugepagePool;
-  NumaNode: NumaNode;
+  Host: HostModel;
+  CgroupMemory: CgroupMemoryModel;
+  HugepagePool: HugepagePoolModel;
+  NumaNode: NumaNodeModel;
   MemoryPressure: MemoryPressure;
-  MemoryPlacement: MemoryPlacement;
+  MemoryPlacement: MemoryPlacementModel;
   NodeBytes: NodeBytes;
   Prefault: PrefaultProgress;
   MemoryInput: MemoryInput;
@@ -1389,8 +1389,8 @@ export type ResolversParentTypes = {
   LogicalHostPool: LogicalPoolEntry;
   V4PagedHostPool: PagedPoolEntry;
   V4PagedPoolPlan: PagedPoolPlan;
-  PoolCleared: PoolCleared;
-  PoolDestroyed: PoolDestroyed;
+  PoolCleared: PoolClearedModel;
+  PoolDestroyed: PoolDestroyedModel;
   CreateLogicalHostPoolInput: CreateLogicalHostPoolInput;
   CreateV4PagedPoolInput: CreateV4PagedPoolInput;
   CreateLogicalHostPoolResult: ResolversUnionTypes<ResolversParentTypes>['CreateLogicalHostPoolResult'];
@@ -1406,8 +1406,8 @@ export type ResolversParentTypes = {
   DateTime: Scalars['DateTime']['output'];
   SlotRange: SlotRange;
   SlotRangeInput: SlotRangeInput;
-  SlotAllocation: SlotAllocation;
-  SlotsFreed: SlotsFreed;
+  SlotAllocation: SlotAllocationModel;
+  SlotsFreed: SlotsFreedModel;
   AllocateSlotsInput: AllocateSlotsInput;
   FreeSlotsInput: FreeSlotsInput;
   AllocateSlotsResult: ResolversUnionTypes<ResolversParentTypes>['AllocateSlotsResult'];
