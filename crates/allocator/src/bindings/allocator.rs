@@ -1,0 +1,142 @@
+//! `HostAllocator` for JS: the host root, the ledger, and the doors to new pools and buffers.
+
+use std::sync::Arc;
+
+use napi_derive::napi;
+
+use super::budget::{BudgetReading, HostBudgetChange, js_budget};
+use super::failure::{Outcome, outcome};
+use super::host::{HostReading, js_host};
+use super::host_buffer::HostBuffer;
+use super::logical_pool::LogicalHostPool;
+use super::number::{bytes, js, js_bytes};
+use super::off_loop::off_loop;
+use super::paged_pool::V4PagedHostPool;
+use super::specs::{HostBufferSpec, LogicalPoolSpec, V4PagedPoolSpec};
+use crate::error::Error;
+use crate::host::HostRoot;
+use crate::memory::HostMemoryAllocator;
+use crate::{memory, pool};
+
+/// How the allocator starts.
+#[napi(object)]
+pub struct HostAllocatorOptions {
+    /// The folder that holds `proc` and `sys`.
+    pub host_root: String,
+    /// What the host keeps for itself.
+    pub reserve_bytes: f64,
+}
+
+/// What making a V4 paged pool would do now.
+#[napi(object, js_name = "V4PagedPoolPlan")]
+pub struct V4PagedPoolPlan {
+    /// Whether it would be granted.
+    pub fits: bool,
+    /// layerNum x numHostPages x itemBytes.
+    pub requested_bytes: f64,
+    /// What the mappings would take.
+    pub mapped_bytes: f64,
+    /// How many mappings.
+    pub mappings: u32,
+    /// What the tightest limit still has.
+    pub available_bytes: f64,
+    /// The tightest limit.
+    pub limited_by: super::failure::MemoryLimit,
+    /// The largest numHostPages that fits.
+    pub max_num_host_pages: f64,
+    /// Hugepages it would take.
+    pub hugepages_needed: Option<f64>,
+    /// Hugepages it could have.
+    pub hugepages_free: Option<f64>,
+}
+
+/// One per process.
+#[napi]
+pub struct HostAllocator {
+    allocator: Arc<HostMemoryAllocator>,
+}
+
+#[napi]
+impl HostAllocator {
+    /// Throws when the host below the root cannot be read: start-up stops there.
+    #[napi(constructor)]
+    pub fn new(options: HostAllocatorOptions) -> napi::Result<Self> {
+        let reserve = bytes("reserve_bytes", options.reserve_bytes).map_err(thrown)?;
+        let allocator =
+            HostMemoryAllocator::new(HostRoot::new(options.host_root), reserve).map_err(thrown)?;
+        Ok(Self { allocator: Arc::new(allocator) })
+    }
+
+    /// Everything the host has, now.
+    #[napi]
+    pub async fn read_host(&self) -> napi::Result<HostReading> {
+        let allocator = Arc::clone(&self.allocator);
+        off_loop(move || allocator.read_host()).await?.map(js_host).map_err(thrown)
+    }
+
+    /// Undefined when there is no such budget.
+    #[napi]
+    pub async fn read_budget(&self, name: String) -> napi::Result<Option<BudgetReading>> {
+        let allocator = Arc::clone(&self.allocator);
+        let budget = off_loop(move || allocator.ledger().budget(&name)).await?.map_err(thrown)?;
+        Ok(budget.map(js_budget))
+    }
+
+    /// Changes the budget "host".
+    #[napi]
+    pub async fn set_host_budget(&self, change: HostBudgetChange) -> Outcome<BudgetReading> {
+        let allocator = Arc::clone(&self.allocator);
+        let set = move || change.check().and_then(|change| allocator.ledger().set_host_budget(&change));
+        outcome(off_loop(set).await?, js_budget)
+    }
+
+    /// What making the pool would do now.
+    #[napi(js_name = "planV4PagedPool")]
+    pub async fn plan_v4_paged_pool(&self, spec: V4PagedPoolSpec) -> Outcome<V4PagedPoolPlan> {
+        let allocator = Arc::clone(&self.allocator);
+        let plan = move || spec.check().and_then(|spec| pool::V4PagedHostPool::plan(&allocator, &spec));
+        outcome(off_loop(plan).await?, js_plan)
+    }
+
+    /// Bookkeeping only: synchronous.
+    #[napi]
+    pub fn create_logical_host_pool(&self, spec: LogicalPoolSpec) -> Outcome<LogicalHostPool> {
+        let pool = spec.check().and_then(|(size, page_size)| pool::LogicalHostPool::new(size, page_size));
+        outcome(pool, LogicalHostPool::new)
+    }
+
+    /// Charged, mapped and bound, nothing faulted in yet.
+    #[napi(js_name = "mapV4PagedPool")]
+    pub async fn map_v4_paged_pool(&self, spec: V4PagedPoolSpec) -> Outcome<V4PagedHostPool> {
+        let allocator = Arc::clone(&self.allocator);
+        let map = move || spec.check().and_then(|spec| pool::V4PagedHostPool::allocate(&allocator, spec));
+        outcome(off_loop(map).await?, V4PagedHostPool::new)
+    }
+
+    /// Charged, mapped and bound, nothing faulted in yet.
+    #[napi]
+    pub async fn map_host_buffer(&self, spec: HostBufferSpec) -> Outcome<HostBuffer> {
+        let allocator = Arc::clone(&self.allocator);
+        let map = move || spec.check().and_then(|spec| memory::HostBuffer::allocate(&allocator, spec));
+        outcome(off_loop(map).await?, HostBuffer::new)
+    }
+}
+
+fn js_plan(plan: pool::V4PagedPoolPlan) -> V4PagedPoolPlan {
+    V4PagedPoolPlan {
+        fits: plan.fits,
+        requested_bytes: js_bytes(plan.requested),
+        mapped_bytes: js_bytes(plan.mapped),
+        mappings: plan.mappings,
+        available_bytes: js_bytes(plan.available),
+        limited_by: plan.limited_by.into(),
+        max_num_host_pages: js(plan.max_num_host_pages),
+        hugepages_needed: plan.hugepages_needed.map(js),
+        hugepages_free: plan.hugepages_free.map(js),
+    }
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "the shape map_err takes")]
+fn thrown(error: Error) -> napi::Error {
+    napi::Error::from_reason(error.to_string())
+}

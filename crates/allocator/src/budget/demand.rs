@@ -1,0 +1,38 @@
+//! A question to the ledger: may this much memory, of this kind, on this node, be promised?
+
+use crate::units::{Bytes, NumaNode};
+
+/// Which pages a charge takes. The two are never mixed: hugepages are outside MemAvailable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum MemoryKind {
+    /// Ordinary pages, judged by MemAvailable and the memory cgroup.
+    Ordinary,
+    /// Hugepages of this size, judged by free - reserved of that size.
+    Hugepages(Bytes),
+}
+
+/// What a charge would take. `mapped` counts whole pages of the kind.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Demand {
+    /// The budget charged.
+    pub budget: String,
+    /// The rank whose share is charged.
+    pub rank: Option<u32>,
+    /// Ordinary pages or hugepages of a size.
+    pub kind: MemoryKind,
+    /// The node bound to.
+    pub node: NumaNode,
+    /// What the mappings take, each rounded up to whole pages.
+    pub mapped: Bytes,
+}
+
+impl Demand {
+    /// Hugepages it takes; `None` on ordinary pages.
+    #[must_use]
+    pub fn hugepages(&self) -> Option<u64> {
+        match self.kind {
+            MemoryKind::Ordinary => None,
+            MemoryKind::Hugepages(size) => Some(self.mapped.units_to_hold(size)),
+        }
+    }
+}

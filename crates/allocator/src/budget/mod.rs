@@ -1,0 +1,23 @@
+//! Who may have how much: the only place where bytes meet a cap.
+//!
+//! [`Ledger`] decides under one lock; [`Demand`] is the question, [`Quote`] the answer with the figures it used, and
+//! [`Charge`] what a granted demand holds until it is dropped.
+
+mod budget;
+mod charge;
+mod demand;
+mod ledger;
+mod promises;
+mod quote;
+
+pub use budget::{BudgetReading, HostBudgetChange, RankShare};
+pub use charge::{Charge, PendingCharge};
+pub use demand::{Demand, MemoryKind};
+pub use ledger::{HostSource, Ledger, Refusal};
+pub use quote::Quote;
+
+/// The budget that always exists: everything the host can promise.
+pub const HOST_BUDGET: &str = "host";
+
+/// What the host keeps for itself unless told otherwise: 10 GiB, as upstream's `host_memory_budget_bytes`.
+pub const DEFAULT_RESERVE: crate::units::Bytes = crate::units::Bytes::mebibytes(10 << 10);

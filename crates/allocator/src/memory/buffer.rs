@@ -1,0 +1,93 @@
+//! A host buffer: memory by itself, without slots.
+
+use super::allocator::{AllocationError, HostMemoryAllocator, Shortage};
+use super::host_memory::HostMemory;
+use super::request::{MemoryRequest, MemoryWish};
+use crate::budget::Quote;
+use crate::error::{BudgetExceeded, Error, HostBufferFailure, MemoryLimit};
+use crate::units::{Bytes, MAX_COUNT};
+
+/// What a host buffer should be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HostBufferSpec {
+    /// Its size.
+    pub bytes: Bytes,
+    /// How to make it.
+    pub memory: MemoryWish,
+    /// The budget to charge.
+    pub budget: String,
+    /// The rank whose share to charge.
+    pub rank: Option<u32>,
+}
+
+/// A host buffer. Dropping it unmaps it and gives the charge back.
+#[derive(Debug)]
+pub struct HostBuffer {
+    memory: HostMemory,
+}
+
+impl HostBuffer {
+    /// Charges, maps and binds; nothing is faulted in yet.
+    ///
+    /// # Errors
+    /// INVALID_ARGUMENT for a size of 0 or above 2^53 - 1; BUDGET_EXCEEDED when the budget's cap or a share refuses,
+    /// HOST_BUFFER_ALLOCATION_FAILED when the host or the kernel does; BUDGET_ADMISSION_CLOSED; NOT_FOUND for the
+    /// budget. Nothing is left behind.
+    pub fn allocate(allocator: &HostMemoryAllocator, spec: HostBufferSpec) -> Result<Self, Error> {
+        if spec.bytes == Bytes::ZERO || spec.bytes.get() > MAX_COUNT {
+            return Err(Error::invalid(
+                "nbytes",
+                format!("must be 1 to {MAX_COUNT}, got {}", spec.bytes.get()),
+            ));
+        }
+        let request = MemoryRequest {
+            budget: spec.budget,
+            rank: spec.rank,
+            mapping_bytes: spec.bytes,
+            mapping_count: 1,
+            wish: spec.memory,
+        };
+        let memory = allocator.allocate(&request).map_err(|error| refusal(&request, error))?;
+        Ok(Self { memory })
+    }
+
+    /// The memory behind it.
+    #[must_use]
+    pub fn memory(&self) -> &HostMemory {
+        &self.memory
+    }
+}
+
+/// A cap or a share refuses a budget; everything else refuses the buffer.
+fn refusal(request: &MemoryRequest, error: AllocationError) -> Error {
+    match error {
+        AllocationError::Shortage(shortage) => short(request, shortage),
+        AllocationError::AdmissionClosed => Error::BudgetAdmissionClosed { budget: request.budget.clone() },
+        AllocationError::Failed(failure) => Error::HostBufferAllocationFailed(failure),
+        AllocationError::Other(error) => error,
+    }
+}
+
+fn short(request: &MemoryRequest, shortage: Shortage) -> Error {
+    let quote = shortage.quote;
+    let reason = match quote.limited_by {
+        MemoryLimit::HostMemory => HostBufferFailure::HostMemoryExhausted,
+        MemoryLimit::Cgroup => HostBufferFailure::CgroupLimit,
+        MemoryLimit::Hugepages => HostBufferFailure::HugepagesExhausted,
+        MemoryLimit::NumaNode => HostBufferFailure::NumaNodeExhausted,
+        MemoryLimit::BudgetCap | MemoryLimit::RankShare => return exceeded(request, &quote),
+    };
+    let mut failure = request.failure(reason, None, shortage.online_nodes);
+    failure.hugepages_free = quote.hugepages_free;
+    Error::HostBufferAllocationFailed(Box::new(failure))
+}
+
+fn exceeded(request: &MemoryRequest, quote: &Quote) -> Error {
+    Error::BudgetExceeded(Box::new(BudgetExceeded {
+        budget: request.budget.clone(),
+        requested: quote.mapped,
+        available: quote.available,
+        limited_by: quote.limited_by,
+        rank: request.rank,
+    }))
+}

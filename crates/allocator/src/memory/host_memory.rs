@@ -1,0 +1,186 @@
+//! Memory that was granted: mapped, bound, and given back in the right order.
+
+use std::fs::File;
+use std::os::unix::fs::MetadataExt;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{OnceLock, RwLock};
+
+use super::headroom::Headroom;
+use super::numa::{NodeBytes, bytes_by_node};
+use super::prefault::{Prefault, PrefaultError};
+use super::progress::{PrefaultProgress, Progress};
+use super::quota::Permit;
+use super::request::MemoryRequest;
+use super::sys::Region;
+use crate::backing::Backing;
+use crate::budget::Charge;
+use crate::errno::Errno;
+use crate::error::Error;
+use crate::sync::{read, write};
+use crate::units::{Bytes, NumaNode};
+
+/// The wish and the outcome, apart.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Placement {
+    /// The backing wished.
+    pub requested_backing: Backing,
+    /// The backing got.
+    pub actual_backing: Backing,
+    /// The size of the hugepages behind it; `None` on ordinary pages.
+    pub hugepage_size: Option<Bytes>,
+    /// Every mapping starts at a multiple of this: the page or hugepage size.
+    pub alignment: Bytes,
+    /// What the mappings take.
+    pub mapped: Bytes,
+    /// How many mappings.
+    pub mappings: u32,
+    /// The node bound to.
+    pub node: NumaNode,
+}
+
+impl Placement {
+    /// Whether the backing got is not the one wished.
+    #[must_use]
+    pub fn fell_back(&self) -> bool {
+        self.requested_backing != self.actual_backing
+    }
+}
+
+/// Mapped memory and its charge. All methods may be called from any thread; those that can block say so.
+#[derive(Debug)]
+pub struct HostMemory {
+    request: MemoryRequest,
+    online_nodes: Vec<u32>,
+    placement: Placement,
+    progress: Progress,
+    cancelled: AtomicBool,
+    nodes: OnceLock<Option<Vec<NodeBytes>>>,
+    held: RwLock<Option<Held>>,
+}
+
+/// What there is to give back. Fields drop in this order: the memory, then the charge for it.
+#[derive(Debug)]
+pub(super) struct Held {
+    pub(super) regions: Vec<Region>,
+    /// The memfd behind all regions, one after the other.
+    pub(super) file: Option<File>,
+    #[expect(dead_code, reason = "held, not read: dropping it gives the mappings and descriptors back")]
+    pub(super) permit: Permit,
+    pub(super) charge: Charge,
+}
+
+impl HostMemory {
+    pub(super) fn new(
+        request: MemoryRequest,
+        online_nodes: Vec<u32>,
+        placement: Placement,
+        held: Held,
+    ) -> Self {
+        Self {
+            request,
+            online_nodes,
+            progress: Progress::of(placement.mapped),
+            placement,
+            cancelled: AtomicBool::new(false),
+            nodes: OnceLock::new(),
+            held: RwLock::new(Some(held)),
+        }
+    }
+
+    /// The bytes asked for, before rounding.
+    #[must_use]
+    pub fn requested(&self) -> Bytes {
+        self.request.requested()
+    }
+
+    /// What was wished and what came of it.
+    #[must_use]
+    pub fn placement(&self) -> &Placement {
+        &self.placement
+    }
+
+    /// How much is faulted in. Never blocks.
+    #[must_use]
+    pub fn progress(&self) -> PrefaultProgress {
+        self.progress.read(self.resident_in_file())
+    }
+
+    /// Where the pages are, once a prefault is done; `None` before, and where the kernel does not tell.
+    #[must_use]
+    pub fn bytes_by_node(&self) -> Option<&[NodeBytes]> {
+        self.nodes.get()?.as_deref()
+    }
+
+    /// Faults everything in and blocks until that is done. When it fails, everything is given back already.
+    ///
+    /// # Errors
+    /// HOST_BUFFER_ALLOCATION_FAILED: the kernel's refusal, too little memory left on the machine, or
+    /// [`cancel`](Self::cancel)led.
+    pub fn prefault(&self) -> Result<(), Error> {
+        self.prefault_held().map_err(|PrefaultError { reason, errno }| {
+            self.close();
+            let failure = self.request.failure(reason, errno, self.online_nodes.clone());
+            Error::HostBufferAllocationFailed(Box::new(failure))
+        })
+    }
+
+    fn prefault_held(&self) -> Result<(), PrefaultError> {
+        let held = read(&self.held);
+        let held = held.as_ref().ok_or(PrefaultError::CANCELLED)?;
+        let page = self.placement.alignment;
+        let hugetlb = self.placement.actual_backing.is_hugetlb();
+        let prefault = Prefault {
+            regions: &held.regions,
+            page,
+            headroom: if hugetlb { Headroom::Reserved } else { Headroom::Ordinary(self.placement.node) },
+            charge: &held.charge,
+            progress: &self.progress,
+            cancelled: &self.cancelled,
+        };
+        prefault.run()?;
+        self.nodes.get_or_init(|| bytes_by_node(&held.regions, page));
+        Ok(())
+    }
+
+    /// Makes a running prefault stop after the pieces it is at. Harmless otherwise. Never blocks.
+    pub fn cancel(&self) {
+        self.cancelled.store(true, Ordering::Relaxed);
+    }
+
+    /// Cancels, waits for a running prefault to notice, unmaps, and gives the charge back. Blocks for as long as the
+    /// kernel takes. Answers the bytes given back: zero when that was done before.
+    pub fn close(&self) -> Bytes {
+        self.cancel();
+        let held = write(&self.held).take();
+        held.map_or(Bytes::ZERO, |held| held.charge.mapped())
+    }
+
+    /// Copies from `mapping` at `offset`, faulting in what is not there. Blocks.
+    ///
+    /// # Errors
+    /// EFAULT outside the mapping or when the kernel has no page to hand out; EBADF after a close.
+    pub fn read(&self, mapping: usize, offset: usize, into: &mut [u8]) -> Result<(), Errno> {
+        let held = read(&self.held);
+        let held = held.as_ref().ok_or(Errno::new(libc::EBADF))?;
+        held.regions.get(mapping).ok_or(Errno::new(libc::EFAULT))?.read(offset, into)
+    }
+
+    /// Copies `bytes` to `mapping` at `offset`, faulting in what is not there. Blocks, and keeps other readers and
+    /// writers of this process waiting meanwhile.
+    ///
+    /// # Errors
+    /// As [`read`](Self::read).
+    pub fn write(&self, mapping: usize, offset: usize, bytes: &[u8]) -> Result<(), Errno> {
+        let mut held = write(&self.held);
+        let held = held.as_mut().ok_or(Errno::new(libc::EBADF))?;
+        held.regions.get_mut(mapping).ok_or(Errno::new(libc::EFAULT))?.write(offset, bytes)
+    }
+
+    /// What the kernel has handed out behind the memfd, whoever faulted it in (st_blocks counts 512-byte units,
+    /// stat(2)). `None` without a memfd, and while the memory is being given back.
+    fn resident_in_file(&self) -> Option<Bytes> {
+        let held = self.held.try_read().ok()?;
+        let metadata = held.as_ref()?.file.as_ref()?.metadata().ok()?;
+        Some(Bytes::new(metadata.blocks()).saturating_mul(512))
+    }
+}

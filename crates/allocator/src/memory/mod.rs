@@ -1,0 +1,23 @@
+//! The host memory allocator: four backings, a hugepage size, a NUMA node, prefault; every refusal typed.
+//!
+//! [`HostMemoryAllocator::allocate`] charges the ledger, maps and binds; [`HostMemory::prefault`] faults in, and
+//! [`HostMemory::close`] (or dropping it) unmaps and gives the charge back, in that order.
+
+mod allocator;
+mod buffer;
+mod headroom;
+mod host_memory;
+mod numa;
+mod prefault;
+mod progress;
+mod quota;
+mod request;
+mod sys;
+
+pub use allocator::{AllocationError, HostMemoryAllocator, Shortage};
+pub use buffer::{HostBuffer, HostBufferSpec};
+pub use host_memory::{HostMemory, Placement};
+pub use numa::NodeBytes;
+pub use progress::PrefaultProgress;
+pub use request::{MemoryRequest, MemoryWish, OnHugepageShortage};
+pub use sys::base_page;

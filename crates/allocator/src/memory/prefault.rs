@@ -1,0 +1,156 @@
+//! Faulting memory in on several threads, with progress, cancellation and an errno instead of a signal.
+//!
+//! Each thread takes the next piece of whichever mapping has one left and asks for it with `MADV_POPULATE_WRITE`
+//! (madvise(2), Linux 5.14), which answers where a touch would raise SIGBUS.
+
+use std::ops::Range;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Mutex, OnceLock};
+use std::thread;
+
+use super::headroom::Headroom;
+use super::progress::Progress;
+use super::sys::Region;
+use crate::budget::Charge;
+use crate::errno::Errno;
+use crate::error::HostBufferFailure;
+use crate::sync::lock;
+use crate::units::Bytes;
+
+/// Small enough to stop and to report often, large enough that a system call a piece does not show.
+const PIECE: usize = 64 << 20;
+/// A thread is worth starting for this much.
+const BYTES_PER_THREAD: u64 = 128 << 20;
+
+/// Why memory could not be faulted in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct PrefaultError {
+    /// The kind of failure.
+    pub(super) reason: HostBufferFailure,
+    /// What the kernel said, when it was the kernel.
+    pub(super) errno: Option<Errno>,
+}
+
+impl PrefaultError {
+    pub(super) const CANCELLED: Self = Self { reason: HostBufferFailure::Cancelled, errno: None };
+
+    fn kernel(errno: Errno) -> Self {
+        Self { reason: HostBufferFailure::PrefaultFailed, errno: Some(errno) }
+    }
+}
+
+/// Everything the threads of one prefault share.
+pub(super) struct Prefault<'a> {
+    pub(super) regions: &'a [Region],
+    /// The size of the pages behind the regions.
+    pub(super) page: Bytes,
+    pub(super) headroom: Headroom,
+    pub(super) charge: &'a Charge,
+    pub(super) progress: &'a Progress,
+    pub(super) cancelled: &'a AtomicBool,
+}
+
+impl Prefault<'_> {
+    /// Faults everything in and blocks until that is done, refused or cancelled. What was faulted in before a
+    /// failure is still there: the caller unmaps.
+    pub(super) fn run(&self) -> Result<(), PrefaultError> {
+        let pieces = Pieces::new(self.regions, self.page);
+        let failure = Mutex::new(None);
+        let threads = self.threads();
+        self.progress.begin(threads);
+        let work = || {
+            if let Err(error) = self.work(&pieces, threads) {
+                pieces.stop();
+                lock(&failure).get_or_insert(error);
+            }
+        };
+        run_together(threads, &work);
+        match lock(&failure).take() {
+            Some(error) => Err(error),
+            None => {
+                self.progress.finish();
+                Ok(())
+            }
+        }
+    }
+
+    fn work(&self, pieces: &Pieces<'_>, threads: u32) -> Result<(), PrefaultError> {
+        while let Some((region, range)) = pieces.next() {
+            if self.cancelled.load(Ordering::Relaxed) {
+                return Err(PrefaultError::CANCELLED);
+            }
+            let bytes = bytes_of(range.len());
+            let in_flight = bytes.saturating_mul(threads.into());
+            self.headroom.admit(in_flight).map_err(|reason| PrefaultError { reason, errno: None })?;
+            region.populate(range).map_err(PrefaultError::kernel)?;
+            self.progress.add(bytes);
+            self.charge.add_resident(bytes);
+        }
+        Ok(())
+    }
+
+    /// By size and by the CPUs this process may use (sched_getaffinity(2) and the cpu cgroup).
+    fn threads(&self) -> u32 {
+        let total: Bytes = self.regions.iter().map(|region| bytes_of(region.length())).sum();
+        let worth = total.units_to_hold(Bytes::new(BYTES_PER_THREAD)).max(1);
+        let cpus = thread::available_parallelism().map_or(1, usize::from);
+        u32::try_from(worth.min(u64::try_from(cpus).unwrap_or(1))).unwrap_or(1)
+    }
+}
+
+/// Runs `work` on this thread and on `threads - 1` others, all of them held back until the last has started: a thread
+/// that starts late would have its stack mapping wait for the lock that a populate holds. With fewer threads than
+/// wished when the system has no more.
+fn run_together(threads: u32, work: &(impl Fn() + Sync)) {
+    let go = OnceLock::new();
+    thread::scope(|scope| {
+        for _ in 1..threads {
+            let started =
+                thread::Builder::new().name("hostpool-prefault".to_owned()).spawn_scoped(scope, || {
+                    go.wait();
+                    work();
+                });
+            if started.is_err() {
+                break;
+            }
+        }
+        let _ = go.set(());
+        work();
+    });
+}
+
+/// The pieces of several mappings, handed out once each.
+struct Pieces<'a> {
+    regions: &'a [Region],
+    piece: usize,
+    next: AtomicUsize,
+    stopped: AtomicBool,
+}
+
+impl<'a> Pieces<'a> {
+    fn new(regions: &'a [Region], page: Bytes) -> Self {
+        let page = usize::try_from(page.get()).unwrap_or(PIECE);
+        Self { regions, piece: PIECE.max(page), next: AtomicUsize::new(0), stopped: AtomicBool::new(false) }
+    }
+
+    /// All regions have the same length, so the n-th piece is found by division.
+    fn next(&self) -> Option<(&'a Region, Range<usize>)> {
+        if self.stopped.load(Ordering::Relaxed) {
+            return None;
+        }
+        let length = self.regions.first()?.length();
+        let per_region = length.div_ceil(self.piece);
+        let index = self.next.fetch_add(1, Ordering::Relaxed);
+        let region = self.regions.get(index.checked_div(per_region)?)?;
+        let start = index.checked_rem(per_region)?.checked_mul(self.piece)?;
+        Some((region, start..length.min(start.saturating_add(self.piece))))
+    }
+
+    fn stop(&self) {
+        self.stopped.store(true, Ordering::Relaxed);
+    }
+}
+
+fn bytes_of(length: usize) -> Bytes {
+    Bytes::new(u64::try_from(length).unwrap_or(u64::MAX))
+}

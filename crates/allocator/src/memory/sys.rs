@@ -1,0 +1,263 @@
+//! The system calls that map, fault, place and unmap memory: the only `unsafe` in the crate.
+//!
+//! [`Region`] is one mapping that unmaps itself. Everything it offers is bounds-checked and answers with an
+//! [`Errno`]; no operation on it can raise SIGBUS, because pages are faulted in by `MADV_POPULATE_WRITE` before
+//! they are read or written.
+#![expect(unsafe_code, reason = "the one file that talks to the kernel about raw addresses")]
+
+use std::ffi::{c_int, c_ulong, c_void};
+use std::fs::File;
+use std::ops::Range;
+use std::os::fd::{AsRawFd, FromRawFd};
+use std::ptr::NonNull;
+
+use crate::errno::Errno;
+use crate::units::Bytes;
+
+/// `MPOL_BIND`: strictly the given nodes (linux/mempolicy.h).
+const MPOL_BIND: c_int = 2;
+/// `MPOL_F_NODE`: answer with a node (linux/mempolicy.h).
+const MPOL_F_NODE: c_ulong = 1;
+/// `MPOL_F_ADDR`: ask about an address (linux/mempolicy.h).
+const MPOL_F_ADDR: c_ulong = 2;
+/// Highest node number a mask below can name; the kernel's own limit is 1024 (CONFIG_NODES_SHIFT <= 10).
+const MAX_NODES: usize = 1024;
+const MASK_WORD_BITS: usize = c_ulong::BITS as usize;
+/// `MAP_HUGE_SHIFT` = `MFD_HUGE_SHIFT`: where log2 of the hugepage size goes in the flags (asm-generic/hugetlb_encode.h).
+const HUGE_SHIFT: u32 = 26;
+
+/// The machine's ordinary page, in bytes.
+#[must_use]
+pub fn base_page() -> Bytes {
+    // SAFETY: sysconf takes no pointer and has no precondition.
+    let bytes = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
+    Bytes::new(u64::try_from(bytes).unwrap_or(4096))
+}
+
+/// One mapping, readable and writable, not inherited by a forked child, unmapped when dropped.
+#[derive(Debug)]
+pub(crate) struct Region {
+    start: NonNull<u8>,
+    length: usize,
+}
+
+// SAFETY: a Region owns its mapping; the pointer is not tied to the thread that made it.
+unsafe impl Send for Region {}
+// SAFETY: through &self only system calls (which the kernel serialises) and reads happen; writes take &mut self.
+unsafe impl Sync for Region {}
+
+impl Region {
+    /// Maps `length` bytes of private anonymous memory; with a hugepage size, of that size (`length` a multiple).
+    pub(crate) fn anonymous(length: usize, hugepage: Option<Bytes>) -> Result<Self, Errno> {
+        let huge = hugepage.map_or(0, |size| libc::MAP_HUGETLB | huge_flag(size).cast_signed());
+        Self::map(length, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | huge, -1, 0)
+    }
+
+    /// Maps `length` bytes of `file` from `offset`, shared.
+    pub(crate) fn of_file(file: &File, offset: u64, length: usize) -> Result<Self, Errno> {
+        let offset = libc::off_t::try_from(offset).map_err(|_| Errno::new(libc::EOVERFLOW))?;
+        Self::map(length, libc::MAP_SHARED, file.as_raw_fd(), offset)
+    }
+
+    fn map(length: usize, flags: c_int, fd: c_int, offset: libc::off_t) -> Result<Self, Errno> {
+        let access = libc::PROT_READ | libc::PROT_WRITE;
+        // SAFETY: with a null hint and no MAP_FIXED the kernel picks unused addresses; no memory of ours is touched.
+        let start = unsafe { libc::mmap(std::ptr::null_mut(), length, access, flags, fd, offset) };
+        if start == libc::MAP_FAILED {
+            return Err(last_errno());
+        }
+        let start = NonNull::new(start.cast()).ok_or(Errno::new(libc::ENOMEM))?;
+        let region = Self { start, length };
+        region.advise(0..length, libc::MADV_DONTFORK)?;
+        Ok(region)
+    }
+
+    /// Bytes mapped.
+    pub(crate) fn length(&self) -> usize {
+        self.length
+    }
+
+    /// Makes the kernel hand out the pages of `range` now, writable (Linux 5.14). Blocks. An error leaves those
+    /// already handed out in place.
+    pub(crate) fn populate(&self, range: Range<usize>) -> Result<(), Errno> {
+        loop {
+            match self.advise(range.clone(), libc::MADV_POPULATE_WRITE) {
+                Err(errno) if [libc::EAGAIN, libc::EINTR].contains(&errno.code()) => {}
+                outcome => return outcome,
+            }
+        }
+    }
+
+    fn advise(&self, range: Range<usize>, advice: c_int) -> Result<(), Errno> {
+        let start = self.address(&range)?;
+        // SAFETY: `address` checked that the range lies in this mapping, and neither advice used here changes the
+        // bytes of a page that is already there.
+        ok(unsafe { libc::madvise(start, range.len(), advice) })
+    }
+
+    /// Binds the whole mapping strictly to `node`; before anything is faulted in (mbind(2)).
+    pub(crate) fn bind(&self, node: u32) -> Result<(), Errno> {
+        let mask = node_mask(node)?;
+        let max_node = c_ulong::try_from(MAX_NODES).unwrap_or(c_ulong::MAX);
+        let start = self.start.as_ptr();
+        // SAFETY: the range is this mapping, and the mask outlives the call and has MAX_NODES bits; the kernel
+        // reads max_node - 1 of them (mbind(2), notes).
+        let answer = unsafe {
+            libc::syscall(libc::SYS_mbind, start, self.length, MPOL_BIND, mask.as_ptr(), max_node, 0_u32)
+        };
+        ok_long(answer)
+    }
+
+    /// The node that holds the page at `offset`; faults the page in when it is not there (get_mempolicy(2)).
+    pub(crate) fn node_at(&self, offset: usize) -> Result<u32, Errno> {
+        let address = self.address(&(offset..offset.saturating_add(1)))?;
+        let mut node: c_int = -1;
+        let node_out: *mut c_int = &raw mut node;
+        let no_mask: *mut c_ulong = std::ptr::null_mut();
+        let flags = MPOL_F_NODE | MPOL_F_ADDR;
+        // SAFETY: `node_out` points to a live c_int, the mask is null with zero bits, and the address is ours.
+        let answer = unsafe {
+            libc::syscall(libc::SYS_get_mempolicy, node_out, no_mask, 0 as c_ulong, address, flags)
+        };
+        ok_long(answer)?;
+        u32::try_from(node).map_err(|_| Errno::new(libc::EINVAL))
+    }
+
+    /// Copies from the mapping into `into`, faulting the pages in first.
+    pub(crate) fn read(&self, offset: usize, into: &mut [u8]) -> Result<(), Errno> {
+        let from = self.settled(offset, into.len())?;
+        // SAFETY: `settled` checked the range and the kernel confirmed that its pages are there; `into` is ours alone,
+        // so the two cannot overlap.
+        unsafe { std::ptr::copy_nonoverlapping(from, into.as_mut_ptr(), into.len()) };
+        Ok(())
+    }
+
+    /// Copies `bytes` into the mapping, faulting the pages in first.
+    pub(crate) fn write(&mut self, offset: usize, bytes: &[u8]) -> Result<(), Errno> {
+        let to = self.settled(offset, bytes.len())?;
+        // SAFETY: as in `read`; &mut self keeps other readers and writers of this process away.
+        unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), to, bytes.len()) };
+        Ok(())
+    }
+
+    /// The address of `length` bytes at `offset` whose pages are all there.
+    fn settled(&self, offset: usize, length: usize) -> Result<*mut u8, Errno> {
+        let end = offset.checked_add(length).ok_or(Errno::new(libc::EFAULT))?;
+        let address = self.address(&(offset..end))?;
+        let page = usize::try_from(base_page().get()).unwrap_or(4096);
+        self.populate(offset - offset % page..end)?;
+        Ok(address.cast())
+    }
+
+    fn address(&self, range: &Range<usize>) -> Result<*mut c_void, Errno> {
+        if range.start > range.end || range.end > self.length {
+            return Err(Errno::new(libc::EFAULT));
+        }
+        // SAFETY: range.start <= length, so the result stays in (or one past) this mapping.
+        Ok(unsafe { self.start.as_ptr().add(range.start) }.cast())
+    }
+}
+
+impl Drop for Region {
+    fn drop(&mut self) {
+        // SAFETY: the range was mapped by `map` with exactly this length, is unmapped once, and nobody else has it.
+        let answer = unsafe { libc::munmap(self.start.as_ptr().cast(), self.length) };
+        debug_assert_eq!(answer, 0, "munmap of an owned mapping");
+    }
+}
+
+/// A new memfd of `length` bytes that can neither shrink nor grow: no peer can turn a mapping into SIGBUS.
+pub(crate) fn sealed_memfd(length: u64, hugepage: Option<Bytes>) -> Result<File, Errno> {
+    let huge = hugepage.map_or(0, |size| libc::MFD_HUGETLB | huge_flag(size));
+    let flags = libc::MFD_CLOEXEC | libc::MFD_ALLOW_SEALING | huge;
+    // SAFETY: the name is a NUL-terminated literal.
+    let fd = unsafe { libc::memfd_create(c"hostpool".as_ptr(), flags) };
+    ok(fd.min(0))?;
+    // SAFETY: the call above just made this descriptor, and nobody else owns it.
+    let file = unsafe { File::from_raw_fd(fd) };
+    file.set_len(length).map_err(|error| Errno::of(&error))?;
+    let seals = libc::F_SEAL_SHRINK | libc::F_SEAL_GROW;
+    // SAFETY: F_ADD_SEALS takes an int and touches no memory of ours.
+    ok(unsafe { libc::fcntl(file.as_raw_fd(), libc::F_ADD_SEALS, seals) })?;
+    Ok(file)
+}
+
+/// The soft limit of open descriptors (getrlimit(2)); `u64::MAX` when there is none.
+pub(crate) fn descriptor_limit() -> u64 {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: `limit` is a live rlimit for the kernel to fill.
+    match ok(unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) }) {
+        Ok(()) => limit.rlim_cur,
+        Err(_) => u64::MAX,
+    }
+}
+
+/// log2 of the size, where mmap(2) and memfd_create(2) expect it.
+fn huge_flag(size: Bytes) -> u32 {
+    size.get().trailing_zeros() << HUGE_SHIFT
+}
+
+fn node_mask(node: u32) -> Result<[c_ulong; MAX_NODES / MASK_WORD_BITS], Errno> {
+    let node = usize::try_from(node).map_err(|_| Errno::new(libc::EINVAL))?;
+    let mut mask = [0; MAX_NODES / MASK_WORD_BITS];
+    let word = mask.get_mut(node / MASK_WORD_BITS).ok_or(Errno::new(libc::EINVAL))?;
+    *word = 1 << (node % MASK_WORD_BITS);
+    Ok(mask)
+}
+
+fn ok(answer: c_int) -> Result<(), Errno> {
+    if answer == 0 { Ok(()) } else { Err(last_errno()) }
+}
+
+fn ok_long(answer: std::ffi::c_long) -> Result<(), Errno> {
+    if answer == 0 { Ok(()) } else { Err(last_errno()) }
+}
+
+fn last_errno() -> Errno {
+    Errno::of(&std::io::Error::last_os_error())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MIB: usize = 1 << 20;
+
+    #[test]
+    fn a_region_reads_back_what_was_written() {
+        let mut region = Region::anonymous(MIB, None).unwrap();
+        region.write(5000, b"hello").unwrap();
+        let mut back = [0; 5];
+        region.read(5000, &mut back).unwrap();
+        assert_eq!(&back, b"hello");
+    }
+
+    #[test]
+    fn a_range_outside_the_region_is_efault() {
+        let mut region = Region::anonymous(MIB, None).unwrap();
+        assert_eq!(region.write(MIB - 1, b"ab"), Err(Errno::new(libc::EFAULT)));
+        assert_eq!(region.read(usize::MAX, &mut [0; 2]), Err(Errno::new(libc::EFAULT)));
+        assert_eq!(region.populate(0..MIB + 1), Err(Errno::new(libc::EFAULT)));
+    }
+
+    #[test]
+    fn an_impossible_length_is_an_errno() {
+        assert_eq!(Region::anonymous(0, None).err(), Some(Errno::new(libc::EINVAL)));
+        assert_eq!(Region::anonymous(usize::MAX / 2, None).err(), Some(Errno::new(libc::ENOMEM)));
+    }
+
+    #[test]
+    fn a_memfd_keeps_its_length() {
+        let file = sealed_memfd(1 << 20, None).unwrap();
+        assert_eq!(Errno::of(&file.set_len(0).unwrap_err()).name(), "EPERM");
+        assert_eq!(Errno::of(&file.set_len(2 << 20).unwrap_err()).name(), "EPERM");
+    }
+
+    #[test]
+    fn binding_to_a_node_that_is_absent_is_einval() {
+        let region = Region::anonymous(MIB, None).unwrap();
+        for absent in [63, 1000, u32::MAX] {
+            assert_eq!(region.bind(absent), Err(Errno::new(libc::EINVAL)), "node {absent}");
+        }
+    }
+}

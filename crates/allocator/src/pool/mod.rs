@@ -1,0 +1,13 @@
+//! The two pools: slots by themselves, and slots with the bytes behind them.
+
+mod layout;
+mod logical;
+mod paged;
+mod slot_pool;
+mod spec;
+
+pub use layout::{Layout, PageLocation, PageShape};
+pub use logical::LogicalHostPool;
+pub use paged::V4PagedHostPool;
+pub use slot_pool::SlotStats;
+pub use spec::{V4PagedPoolPlan, V4PagedPoolSpec};
