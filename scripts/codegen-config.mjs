@@ -22,12 +22,27 @@ const failureMappers = Object.fromEntries(
   failures.map((name) => [name, `${allocator}/failure.js#FailureOf<'${name}'>`]),
 );
 
+const resultMappers = Object.fromEntries(
+  [
+    'AllocateHostBuffer',
+    'AllocateSlots',
+    'Budget',
+    'ClearPool',
+    'CreateLogicalHostPool',
+    'CreateV4PagedPool',
+    'DestroyPool',
+    'FreeHostBuffer',
+    'FreeSlots',
+    'PlanV4PagedPool',
+  ].map((name) => [`${name}Result`, `../../resolvers/results.js#${name}Outcome`]),
+);
+
 export const codegenConfig = {
   useTypeImports: true,
   emitLegacyCommonJSImports: false,
   importExtension: '.js',
   enumsAsTypes: true,
-  avoidOptionals: { field: true },
+  avoidOptionals: { field: true, defaultValue: true },
   maybeValue: 'T | null | undefined',
   scalars: { Bytes: 'number', Count: 'number', DateTime: 'Date', ID: 'string' },
   strictScalars: true,
@@ -44,6 +59,8 @@ export const codegenConfig = {
   contextType: '../../resolvers/context.js#RequestContext',
   mappers: {
     ...failureMappers,
+    ...resultMappers,
+    Remedy: '../../errors/remedy.js#Remedy as RemedyModel',
     Budget: `${allocator}/budgets.js#Budget as BudgetModel`,
     Host: `${allocator}/host.js#Host as HostModel`,
     HostBuffer: `${allocator}/host-buffer.js#HostBufferEntry`,

@@ -26,7 +26,9 @@ export function bufferRemedies(failure: Failed): Remedy[] {
         act(`Free memory on node ${failure.numaNode}, or bind to a node with more memFree in host.numaNodes.`),
       ];
     case 'HostMemoryExhausted':
-      return [act(`Free memory on this host: ${bytes(failure.mappedBytes)} are needed. budget shows who may have what.`)];
+      return [
+        act(`Free memory on this host: ${bytes(failure.mappedBytes)} are needed. budget shows who may have what.`),
+      ];
     case 'CgroupLimit':
       return [act(`Raise the memory limit of this process's cgroup: ${bytes(failure.mappedBytes)} are needed.`)];
     case 'PrefaultFailed':

@@ -55,14 +55,20 @@ export const poolDocs: Record<PoolFailure, ErrorDocEntry> = {
   PoolNotReady: {
     messageTemplate: 'Pool {name} is {state}, not READY.',
     meaning: 'The pool is still being faulted in, has failed, or is being destroyed, so its slots cannot be used.',
-    causes: ['It was created with wait: false and is used too early.', 'Its prefault failed after the create answered.'],
+    causes: [
+      'It was created with wait: false and is used too early.',
+      'Its prefault failed after the create answered.',
+    ],
     remedies: ['Follow poolProgress until READY.', 'Destroy a FAILED pool and create it again.'],
   },
   NotFound: {
     messageTemplate: 'There is no {thing} with id {id}.',
     meaning: 'No pool, buffer or budget has that id or name.',
     causes: ['It was destroyed.', 'The server was restarted: ids end with the process.', 'A misspelt budget name.'],
-    remedies: ['Look it up with pools, hostBuffers or budget.', 'Find pools by name, which you choose, after a restart.'],
+    remedies: [
+      'Look it up with pools, hostBuffers or budget.',
+      'Find pools by name, which you choose, after a restart.',
+    ],
   },
   NameTaken: {
     messageTemplate: 'A live {thing} named {name} exists with {specification}.',

@@ -1,6 +1,6 @@
 import type { FailureKind } from '../allocator/failure.js';
-import { poolDocs } from './catalog-pools.js';
 import { memoryDocs } from './catalog-memory.js';
+import { poolDocs } from './catalog-pools.js';
 
 /** What a code means, in an operator's words. */
 export interface ErrorDocEntry {

@@ -28,7 +28,9 @@ function makeRoom(limitedBy: FailureOf<'InsufficientHostMemory'>['limitedBy'], s
         set('memory.backing', 'ANONYMOUS_SHM_HUGETLB', 'Use idle hugepages, if host.hugepages shows enough usable.'),
       ];
     case 'Cgroup':
-      return [act(`Raise the memory limit of this process's cgroup (or of the ancestor in host.cgroup) by ${missing}.`)];
+      return [
+        act(`Raise the memory limit of this process's cgroup (or of the ancestor in host.cgroup) by ${missing}.`),
+      ];
     case 'Hugepages':
       return [
         act(`Reserve more hugepages, ${missing} in all: sysctl -w vm.nr_hugepages=N for 2 MiB ones.`),
@@ -41,7 +43,9 @@ function makeRoom(limitedBy: FailureOf<'InsufficientHostMemory'>['limitedBy'], s
         act(`Free ${missing} on that node, or bind to a node with more memFree in host.numaNodes.`),
       ];
     case 'BudgetCap':
-      return [act(`Raise the cap by ${missing} with setHostBudget(input: { requestedBytes: … }), or destroy idle pools.`)];
+      return [
+        act(`Raise the cap by ${missing} with setHostBudget(input: { requestedBytes: … }), or destroy idle pools.`),
+      ];
     case 'RankShare':
       return [act(`Free ${missing} of this rank's share, or make the budget larger: shares are fixed.`)];
     default:

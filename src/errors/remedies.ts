@@ -25,7 +25,9 @@ export function remediesFor(failure: Failure): Remedy[] {
     case 'PoolNotReady':
       return notReadyRemedies(failure);
     case 'NotFound':
-      return [act('List what exists with pools, hostBuffers or budget; ids end with the server process that gave them.')];
+      return [
+        act('List what exists with pools, hostBuffers or budget; ids end with the server process that gave them.'),
+      ];
     case 'NameTaken':
       return nameRemedies(failure);
     case 'InUse':

@@ -9,6 +9,8 @@ import type { PoolKind } from '../../allocator/pool.js';
 import type { PoolState } from '../../allocator/lifecycle.js';
 import type { GraphQLResolveInfo, GraphQLScalarType, GraphQLScalarTypeConfig } from 'graphql';
 import type { FailureOf } from '../../allocator/failure.js';
+import type { AllocateHostBufferOutcome, AllocateSlotsOutcome, BudgetOutcome, ClearPoolOutcome, CreateLogicalHostPoolOutcome, CreateV4PagedPoolOutcome, DestroyPoolOutcome, FreeHostBufferOutcome, FreeSlotsOutcome, PlanV4PagedPoolOutcome } from '../../resolvers/results.js';
+import type { Remedy as RemedyModel } from '../../errors/remedy.js';
 import type { Budget as BudgetModel } from '../../allocator/budgets.js';
 import type { Host as HostModel } from '../../allocator/host.js';
 import type { HostBufferEntry, HostBufferFreed as HostBufferFreedModel } from '../../allocator/host-buffer.js';
@@ -137,13 +139,13 @@ export type AllocateHostBufferInput = {
   /** Bytes; at least 1. */
   nbytes: Scalars['Bytes']['input'];
   /** What memory to map. */
-  memory?: MemoryInput;
+  memory: MemoryInput;
   /** The budget to charge. */
-  budget?: Scalars['String']['input'];
+  budget: Scalars['String']['input'];
   /** The rank whose share to charge. */
   rank?: InputMaybe<Scalars['Int']['input']>;
   /** false: answer once it is charged and mapped, state PREFAULTING. true: answer when it is READY. */
-  wait?: Scalars['Boolean']['input'];
+  wait: Scalars['Boolean']['input'];
 };
 
 /** The buffer, or why there is none. */
@@ -627,15 +629,15 @@ export type { HugepageShortage };
 /** What memory to map. */
 export type MemoryInput = {
   /** The kind of mapping. */
-  backing?: Backing;
+  backing: Backing;
   /** Bytes in one hugepage, one of the sizes in host.hugepages; used by the two HUGETLB backings only. */
   hugepageSize?: InputMaybe<Scalars['Bytes']['input']>;
   /** What to do when hugepages are short. */
-  onHugepageShortage?: HugepageShortage;
+  onHugepageShortage: HugepageShortage;
   /** Bind to this node strictly; -1 means any. A bind the kernel refuses is a failure. */
-  numaNode?: Scalars['Int']['input'];
+  numaNode: Scalars['Int']['input'];
   /** true: the kernel hands out every page before the pool or buffer is READY. false: each page comes at its first use. */
-  prefault?: Scalars['Boolean']['input'];
+  prefault: Scalars['Boolean']['input'];
 };
 
 export type { PoolState };
@@ -798,9 +800,9 @@ export type CreateLogicalHostPoolInput = {
   /** Slots in one page; at least 1. */
   pageSize: Scalars['Count']['input'];
   /** Kept and reported; a logical pool has no bytes to lay out. */
-  layout?: Layout;
+  layout: Layout;
   /** What to do when a live pool has that name. */
-  ifExists?: IfExists;
+  ifExists: IfExists;
 };
 
 /** A pool of slots with bytes behind them. */
@@ -816,17 +818,17 @@ export type CreateV4PagedPoolInput = {
   /** Slots in one page; at least 1. The pool has numHostPages * slotPageSize slots. */
   slotPageSize: Scalars['Count']['input'];
   /** How layers and pages are interleaved. */
-  layout?: Layout;
+  layout: Layout;
   /** The budget to charge. */
-  budget?: Scalars['String']['input'];
+  budget: Scalars['String']['input'];
   /** The rank whose share to charge. */
   rank?: InputMaybe<Scalars['Int']['input']>;
   /** What memory to map. */
-  memory?: MemoryInput;
+  memory: MemoryInput;
   /** false: answer at once, state ALLOCATING or PREFAULTING; follow poolProgress. true: answer when it is READY. */
-  wait?: Scalars['Boolean']['input'];
+  wait: Scalars['Boolean']['input'];
   /** What to do when a live pool has that name. */
-  ifExists?: IfExists;
+  ifExists: IfExists;
 };
 
 /** The pool, or why there is none. */
@@ -870,7 +872,7 @@ export type Query = {
 
 /** Reads. Nothing here changes anything. */
 export type QueryBudgetArgs = {
-  name?: Scalars['String']['input'];
+  name: Scalars['String']['input'];
 };
 
 
@@ -1030,7 +1032,7 @@ export type SubscriptionPoolProgressArgs = {
 
 /** Streams, over graphql-ws at /graphql and server-sent events at /graphql/stream. */
 export type SubscriptionHostMemoryArgs = {
-  intervalMs?: Scalars['Int']['input'];
+  intervalMs: Scalars['Int']['input'];
 };
 
 /** A run of slots: first slot and slot count, both multiples of the page size. */
@@ -1167,74 +1169,6 @@ export type DirectiveResolverFn<TResult = Record<PropertyKey, never>, TParent = 
 
 
 
-/** Mapping of union types */
-export type ResolversUnionTypes<_RefType extends Record<string, unknown>> = {
-  BudgetResult:
-    | ( BudgetModel )
-    | ( FailureOf<'InvalidArgument'> )
-  ;
-  AllocateHostBufferResult:
-    | ( HostBufferEntry )
-    | ( FailureOf<'HostBufferAllocationFailed'> )
-    | ( FailureOf<'BudgetExceeded'> )
-    | ( FailureOf<'BudgetAdmissionClosed'> )
-    | ( FailureOf<'NameTaken'> )
-    | ( FailureOf<'NotFound'> )
-    | ( FailureOf<'InvalidArgument'> )
-  ;
-  FreeHostBufferResult:
-    | ( HostBufferFreedModel )
-    | ( FailureOf<'InUse'> )
-    | ( FailureOf<'NotFound'> )
-  ;
-  CreateLogicalHostPoolResult:
-    | ( LogicalPoolEntry )
-    | ( FailureOf<'LogicalPoolSizeNotPageAligned'> )
-    | ( FailureOf<'NameTaken'> )
-    | ( FailureOf<'InvalidArgument'> )
-  ;
-  CreateV4PagedPoolResult:
-    | ( PagedPoolEntry )
-    | ( FailureOf<'InsufficientHostMemory'> )
-    | ( FailureOf<'HostBufferAllocationFailed'> )
-    | ( FailureOf<'BudgetAdmissionClosed'> )
-    | ( FailureOf<'NameTaken'> )
-    | ( FailureOf<'NotFound'> )
-    | ( FailureOf<'InvalidArgument'> )
-  ;
-  PlanV4PagedPoolResult:
-    | ( PagedPoolPlan )
-    | ( FailureOf<'NotFound'> )
-    | ( FailureOf<'InvalidArgument'> )
-  ;
-  ClearPoolResult:
-    | ( PoolClearedModel )
-    | ( FailureOf<'PoolNotReady'> )
-    | ( FailureOf<'NotFound'> )
-  ;
-  DestroyPoolResult:
-    | ( PoolDestroyedModel )
-    | ( FailureOf<'InUse'> )
-    | ( FailureOf<'NotFound'> )
-  ;
-  AllocateSlotsResult:
-    | ( SlotAllocationModel )
-    | ( FailureOf<'LogicalPoolAllocationNotPageAligned'> )
-    | ( FailureOf<'PoolExhausted'> )
-    | ( FailureOf<'PoolNotReady'> )
-    | ( FailureOf<'NotFound'> )
-    | ( FailureOf<'InvalidArgument'> )
-  ;
-  FreeSlotsResult:
-    | ( SlotsFreedModel )
-    | ( FailureOf<'LogicalPoolFreeNotPageAligned'> )
-    | ( FailureOf<'DoubleFree'> )
-    | ( FailureOf<'SlotOutOfRange'> )
-    | ( FailureOf<'PoolNotReady'> )
-    | ( FailureOf<'NotFound'> )
-    | ( FailureOf<'InvalidArgument'> )
-  ;
-};
 
 /** Mapping of interface types */
 export type ResolversInterfaceTypes<_RefType extends Record<string, unknown>> = {
@@ -1270,15 +1204,15 @@ export type ResolversTypes = {
   Boolean: ResolverTypeWrapper<Scalars['Boolean']['output']>;
   RankShare: ResolverTypeWrapper<RankShare>;
   SetHostBudgetInput: SetHostBudgetInput;
-  BudgetResult: ResolverTypeWrapper<ResolversUnionTypes<ResolversTypes>['BudgetResult']>;
+  BudgetResult: ResolverTypeWrapper<BudgetOutcome>;
   HostBuffer: ResolverTypeWrapper<HostBufferEntry>;
   ID: ResolverTypeWrapper<Scalars['ID']['output']>;
   HostBufferFreed: ResolverTypeWrapper<HostBufferFreedModel>;
   AllocateHostBufferInput: AllocateHostBufferInput;
-  AllocateHostBufferResult: ResolverTypeWrapper<ResolversUnionTypes<ResolversTypes>['AllocateHostBufferResult']>;
-  FreeHostBufferResult: ResolverTypeWrapper<ResolversUnionTypes<ResolversTypes>['FreeHostBufferResult']>;
+  AllocateHostBufferResult: ResolverTypeWrapper<AllocateHostBufferOutcome>;
+  FreeHostBufferResult: ResolverTypeWrapper<FreeHostBufferOutcome>;
   HostPoolError: ResolverTypeWrapper<ResolversInterfaceTypes<ResolversTypes>['HostPoolError']>;
-  Remedy: ResolverTypeWrapper<Remedy>;
+  Remedy: ResolverTypeWrapper<RemedyModel>;
   ErrorCode: ErrorCode;
   LogicalPoolSizeNotPageAligned: ResolverTypeWrapper<FailureOf<'LogicalPoolSizeNotPageAligned'>>;
   LogicalPoolAllocationNotPageAligned: ResolverTypeWrapper<FailureOf<'LogicalPoolAllocationNotPageAligned'>>;
@@ -1321,11 +1255,11 @@ export type ResolversTypes = {
   PoolDestroyed: ResolverTypeWrapper<PoolDestroyedModel>;
   CreateLogicalHostPoolInput: CreateLogicalHostPoolInput;
   CreateV4PagedPoolInput: CreateV4PagedPoolInput;
-  CreateLogicalHostPoolResult: ResolverTypeWrapper<ResolversUnionTypes<ResolversTypes>['CreateLogicalHostPoolResult']>;
-  CreateV4PagedPoolResult: ResolverTypeWrapper<ResolversUnionTypes<ResolversTypes>['CreateV4PagedPoolResult']>;
-  PlanV4PagedPoolResult: ResolverTypeWrapper<ResolversUnionTypes<ResolversTypes>['PlanV4PagedPoolResult']>;
-  ClearPoolResult: ResolverTypeWrapper<ResolversUnionTypes<ResolversTypes>['ClearPoolResult']>;
-  DestroyPoolResult: ResolverTypeWrapper<ResolversUnionTypes<ResolversTypes>['DestroyPoolResult']>;
+  CreateLogicalHostPoolResult: ResolverTypeWrapper<CreateLogicalHostPoolOutcome>;
+  CreateV4PagedPoolResult: ResolverTypeWrapper<CreateV4PagedPoolOutcome>;
+  PlanV4PagedPoolResult: ResolverTypeWrapper<PlanV4PagedPoolOutcome>;
+  ClearPoolResult: ResolverTypeWrapper<ClearPoolOutcome>;
+  DestroyPoolResult: ResolverTypeWrapper<DestroyPoolOutcome>;
   Query: ResolverTypeWrapper<Record<PropertyKey, never>>;
   Mutation: ResolverTypeWrapper<Record<PropertyKey, never>>;
   Subscription: ResolverTypeWrapper<Record<PropertyKey, never>>;
@@ -1338,8 +1272,8 @@ export type ResolversTypes = {
   SlotsFreed: ResolverTypeWrapper<SlotsFreedModel>;
   AllocateSlotsInput: AllocateSlotsInput;
   FreeSlotsInput: FreeSlotsInput;
-  AllocateSlotsResult: ResolverTypeWrapper<ResolversUnionTypes<ResolversTypes>['AllocateSlotsResult']>;
-  FreeSlotsResult: ResolverTypeWrapper<ResolversUnionTypes<ResolversTypes>['FreeSlotsResult']>;
+  AllocateSlotsResult: ResolverTypeWrapper<AllocateSlotsOutcome>;
+  FreeSlotsResult: ResolverTypeWrapper<FreeSlotsOutcome>;
 };
 
 /** Mapping between all available schema types and the resolvers parents */
@@ -1351,15 +1285,15 @@ export type ResolversParentTypes = {
   Boolean: Scalars['Boolean']['output'];
   RankShare: RankShare;
   SetHostBudgetInput: SetHostBudgetInput;
-  BudgetResult: ResolversUnionTypes<ResolversParentTypes>['BudgetResult'];
+  BudgetResult: BudgetOutcome;
   HostBuffer: HostBufferEntry;
   ID: Scalars['ID']['output'];
   HostBufferFreed: HostBufferFreedModel;
   AllocateHostBufferInput: AllocateHostBufferInput;
-  AllocateHostBufferResult: ResolversUnionTypes<ResolversParentTypes>['AllocateHostBufferResult'];
-  FreeHostBufferResult: ResolversUnionTypes<ResolversParentTypes>['FreeHostBufferResult'];
+  AllocateHostBufferResult: AllocateHostBufferOutcome;
+  FreeHostBufferResult: FreeHostBufferOutcome;
   HostPoolError: ResolversInterfaceTypes<ResolversParentTypes>['HostPoolError'];
-  Remedy: Remedy;
+  Remedy: RemedyModel;
   LogicalPoolSizeNotPageAligned: FailureOf<'LogicalPoolSizeNotPageAligned'>;
   LogicalPoolAllocationNotPageAligned: FailureOf<'LogicalPoolAllocationNotPageAligned'>;
   LogicalPoolFreeNotPageAligned: FailureOf<'LogicalPoolFreeNotPageAligned'>;
@@ -1393,11 +1327,11 @@ export type ResolversParentTypes = {
   PoolDestroyed: PoolDestroyedModel;
   CreateLogicalHostPoolInput: CreateLogicalHostPoolInput;
   CreateV4PagedPoolInput: CreateV4PagedPoolInput;
-  CreateLogicalHostPoolResult: ResolversUnionTypes<ResolversParentTypes>['CreateLogicalHostPoolResult'];
-  CreateV4PagedPoolResult: ResolversUnionTypes<ResolversParentTypes>['CreateV4PagedPoolResult'];
-  PlanV4PagedPoolResult: ResolversUnionTypes<ResolversParentTypes>['PlanV4PagedPoolResult'];
-  ClearPoolResult: ResolversUnionTypes<ResolversParentTypes>['ClearPoolResult'];
-  DestroyPoolResult: ResolversUnionTypes<ResolversParentTypes>['DestroyPoolResult'];
+  CreateLogicalHostPoolResult: CreateLogicalHostPoolOutcome;
+  CreateV4PagedPoolResult: CreateV4PagedPoolOutcome;
+  PlanV4PagedPoolResult: PlanV4PagedPoolOutcome;
+  ClearPoolResult: ClearPoolOutcome;
+  DestroyPoolResult: DestroyPoolOutcome;
   Query: Record<PropertyKey, never>;
   Mutation: Record<PropertyKey, never>;
   Subscription: Record<PropertyKey, never>;
@@ -1410,8 +1344,8 @@ export type ResolversParentTypes = {
   SlotsFreed: SlotsFreedModel;
   AllocateSlotsInput: AllocateSlotsInput;
   FreeSlotsInput: FreeSlotsInput;
-  AllocateSlotsResult: ResolversUnionTypes<ResolversParentTypes>['AllocateSlotsResult'];
-  FreeSlotsResult: ResolversUnionTypes<ResolversParentTypes>['FreeSlotsResult'];
+  AllocateSlotsResult: AllocateSlotsOutcome;
+  FreeSlotsResult: FreeSlotsOutcome;
 };
 
 export type ThrowOnErrorDirectiveArgs = { };
