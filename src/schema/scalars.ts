@@ -1,5 +1,5 @@
 import { GraphQLError, GraphQLScalarType, Kind, print, type ValueNode } from 'graphql';
-import { parseBytes, parseNumber } from './numbers.js';
+import { parseBytes, parseNumber } from '../quantity.js';
 
 /** What an accepted Bytes value looks like, for the sentence of a refusal. */
 const BYTES_ACCEPTED =
