@@ -48,7 +48,7 @@ function openHost(config: Config, log: Logger): Allocator | undefined {
 
 async function listen({ app }: HostpoolServer, { address, port }: Config, logger: Logger): Promise<void> {
   try {
-    const url = await app.listen({ host: address, port, listenTextResolver: () => '' });
+    const url = await app.listen({ host: address, port, listenTextResolver: (bound) => `bound to ${bound}` });
     const bound = new URL(url);
     logger.info({ address, port: Number(bound.port), url, version: VERSION }, 'listening');
   } catch (error) {

@@ -1,5 +1,5 @@
 import { fastifyApolloHandler } from '@as-integrations/fastify';
-import { type FastifyBaseLogger, type FastifyInstance, fastify } from 'fastify';
+import { type FastifyBaseLogger, type FastifyInstance, fastify, LogController } from 'fastify';
 import type { Logger } from 'pino';
 import type { Allocator } from './allocator/allocator.js';
 import { createApollo } from './http/apollo.js';
@@ -74,7 +74,7 @@ export async function createServer({ allocator, logger, version }: ServerDeps): 
 function createApp(logger: Logger): FastifyInstance {
   const app = fastify({
     loggerInstance: logger as FastifyBaseLogger,
-    disableRequestLogging: true,
+    logController: new LogController({ disableRequestLogging: true }),
     bodyLimit: MAX_BODY_BYTES,
     genReqId: requestIdOf,
     requestIdHeader: false,

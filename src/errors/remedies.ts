@@ -40,7 +40,7 @@ export function remediesFor(failure: Failure): Remedy[] {
         act('Or wait: whoever closed it may be draining this host.'),
       ];
     case 'InvalidArgument':
-      return [act(`Change ${failure.field}: ${failure.message}`)];
+      return [{ summary: `Correct ${failure.field}: the message says what it accepts.`, field: failure.field }];
     default:
       return failure satisfies never;
   }
