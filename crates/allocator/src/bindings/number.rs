@@ -14,7 +14,12 @@ pub(super) fn count(field: &'static str, value: f64) -> Result<u64, Error> {
     if value.fract() == 0.0 && (0.0..=MAX_COUNT as f64).contains(&value) {
         return Ok(value as u64);
     }
-    Err(Error::invalid(field, format!("must be a whole number from 0 to {MAX_COUNT}, got {value}")))
+    Err(Error::invalid(field, format!("must be a whole number from 0 to {MAX_COUNT}, got {}", shown(value))))
+}
+
+/// The number in a sentence: 1e308 and not three hundred digits.
+fn shown(value: f64) -> String {
+    if value.abs() < 1e21 { value.to_string() } else { format!("{value:e}") }
 }
 
 /// The quantity that `value` is.
@@ -25,9 +30,9 @@ pub(super) fn bytes(field: &'static str, value: f64) -> Result<Bytes, Error> {
 /// The 32-bit whole number that `value` is; `most` is its bound.
 pub(super) fn small(field: &'static str, value: f64, most: u32) -> Result<u32, Error> {
     let small = count(field, value).ok().and_then(|value| u32::try_from(value).ok());
-    small
-        .filter(|small| *small <= most)
-        .ok_or_else(|| Error::invalid(field, format!("must be a whole number from 0 to {most}, got {value}")))
+    small.filter(|small| *small <= most).ok_or_else(|| {
+        Error::invalid(field, format!("must be a whole number from 0 to {most}, got {}", shown(value)))
+    })
 }
 
 /// A count as JS holds it. What the core answers is at most 2^53 - 1; a figure of the host above that (no machine

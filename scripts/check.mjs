@@ -1,0 +1,18 @@
+// What CI runs: format, lint, types, generated code, clippy and the tests of both languages.
+import { spawnSync } from 'node:child_process';
+
+const steps = [
+  ['node', 'scripts/prepare.mjs'],
+  ['node_modules/.bin/biome', 'check', '--error-on-warnings', '.'],
+  ['node', 'scripts/codegen.mjs', '--check'],
+  ['node_modules/.bin/tsc', '-p', 'tsconfig.json'],
+  ['cargo', 'fmt', '--all', '--check'],
+  ['cargo', 'clippy', '--workspace', '--all-targets', '--all-features', '--', '-D', 'warnings'],
+  ['node', 'scripts/test.mjs'],
+];
+
+for (const [command, ...args] of steps) {
+  console.error(`\n> ${command} ${args.join(' ')}`);
+  const { status } = spawnSync(command, args, { stdio: 'inherit' });
+  if (status !== 0) process.exit(status ?? 1);
+}

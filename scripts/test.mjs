@@ -1,0 +1,49 @@
+// Runs the tests of both languages and closes with one line that sums them up. Arguments go to vitest.
+import { spawn, spawnSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+const cargo = await cargoTest();
+const vitest = vitestRun(process.argv.slice(2));
+
+const passed = cargo.passed + vitest.passed;
+const failed = cargo.failed + vitest.failed;
+const skipped = cargo.skipped + vitest.skipped;
+for (const reason of vitest.reasons) console.log(`skipped: ${reason}`);
+console.log(`${passed} passed, ${failed} failed${skipped > 0 ? `, ${skipped} skipped` : ''}`);
+process.exit(failed === 0 && cargo.ok && vitest.ok ? 0 : 1);
+
+/** `cargo test`, its output passed through and its closing lines added up. */
+async function cargoTest() {
+  const child = spawn('cargo', ['test', '--workspace'], { stdio: ['ignore', 'pipe', 'inherit'] });
+  const totals = { passed: 0, failed: 0, skipped: 0 };
+  let output = '';
+  child.stdout.on('data', (chunk) => {
+    process.stdout.write(chunk);
+    output += chunk;
+  });
+  const code = await new Promise((resolve) => child.on('close', resolve));
+  for (const [, p, f, i] of output.matchAll(/^test result: \w+\. (\d+) passed; (\d+) failed; (\d+) ignored/gm)) {
+    totals.passed += Number(p);
+    totals.failed += Number(f);
+    totals.skipped += Number(i);
+  }
+  return { ...totals, ok: code === 0 };
+}
+
+/** `vitest run`, its totals and the reasons of its skips taken from our reporter. */
+function vitestRun(args) {
+  const directory = mkdtempSync(join(tmpdir(), 'hostpool-test-'));
+  const file = join(directory, 'totals.json');
+  const reporters = ['--reporter=default', '--reporter=./scripts/totals-reporter.mjs'];
+  const env = { ...process.env, TEST_TOTALS_FILE: file };
+  const { status } = spawnSync('node_modules/.bin/vitest', ['run', ...reporters, ...args], { stdio: 'inherit', env });
+  try {
+    return { ...JSON.parse(readFileSync(file, 'utf8')), ok: status === 0 };
+  } catch {
+    return { passed: 0, failed: 1, skipped: 0, reasons: [], ok: false };
+  } finally {
+    rmSync(directory, { recursive: true, force: true });
+  }
+}

@@ -1,0 +1,72 @@
+import type { Failure as NativeFailure } from '../../native/index.js';
+import type { PoolState } from './lifecycle.js';
+
+/** What the service refuses by itself: names, ids and states that the addon knows nothing of. */
+type ServiceFailure =
+  | { kind: 'PoolNotReady'; message: string; state: PoolState }
+  | { kind: 'NotFound'; message: string; id: string }
+  | { kind: 'NameTaken'; message: string; name: string; differs: string[] }
+  | { kind: 'InUse'; message: string; attachments: number }
+  | { kind: 'InvalidArgument'; message: string; field: string };
+
+/** Every expected failure, as a value told apart by `kind`. `message` is the documented sentence. */
+export type Failure = NativeFailure | ServiceFailure;
+
+/** The name of an expected failure. */
+export type FailureKind = Failure['kind'];
+
+/** One kind of failure with its fields. */
+export type FailureOf<Kind extends FailureKind> = Extract<Failure, { kind: Kind }>;
+
+/** A result, or why there is none. */
+export type Outcome<T> = T | Failure;
+
+const failureKinds: Record<FailureKind, true> = {
+  LogicalPoolSizeNotPageAligned: true,
+  LogicalPoolAllocationNotPageAligned: true,
+  LogicalPoolFreeNotPageAligned: true,
+  InsufficientHostMemory: true,
+  HostBufferAllocationFailed: true,
+  PoolExhausted: true,
+  DoubleFree: true,
+  SlotOutOfRange: true,
+  PoolNotReady: true,
+  NotFound: true,
+  NameTaken: true,
+  InUse: true,
+  BudgetExceeded: true,
+  BudgetAdmissionClosed: true,
+  InvalidArgument: true,
+};
+
+/** Whether an outcome is a failure. */
+export function isFailure(outcome: unknown): outcome is Failure {
+  if (typeof outcome !== 'object' || outcome === null || !('kind' in outcome)) return false;
+  return typeof outcome.kind === 'string' && Object.hasOwn(failureKinds, outcome.kind);
+}
+
+/** An argument outside what the field accepts. */
+export function invalidArgument(field: string, message: string): FailureOf<'InvalidArgument'> {
+  return { kind: 'InvalidArgument', message, field };
+}
+
+/** No pool or buffer has that id. */
+export function notFound(what: 'pool' | 'host buffer', id: string): FailureOf<'NotFound'> {
+  return { kind: 'NotFound', message: `There is no ${what} with id ${JSON.stringify(id)}.`, id };
+}
+
+/** A live pool or buffer has that name. */
+export function nameTaken(what: 'pool' | 'host buffer', name: string, differs: string[]): FailureOf<'NameTaken'> {
+  const how = differs.length === 0 ? 'the same specification' : `another specification: ${differs.join(', ')}`;
+  return {
+    kind: 'NameTaken',
+    message: `A live ${what} named ${JSON.stringify(name)} exists with ${how}.`,
+    name,
+    differs,
+  };
+}
+
+/** The pool's slots cannot be used in this state. */
+export function poolNotReady(name: string, state: PoolState): FailureOf<'PoolNotReady'> {
+  return { kind: 'PoolNotReady', message: `Pool ${JSON.stringify(name)} is ${state.toUpperCase()}, not READY.`, state };
+}

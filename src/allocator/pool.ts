@@ -1,0 +1,78 @@
+import type {
+  HostAllocator,
+  LogicalHostPool,
+  SlotStats,
+  V4PagedHostPool,
+  V4PagedPoolPlan,
+} from '../../native/index.js';
+import type { MemoryLife, PoolState } from './lifecycle.js';
+import type { LogicalPoolRequest, PagedPoolRequest } from './specification.js';
+
+/** What a pool is made of. */
+export type PoolKind = 'Logical' | 'V4Paged';
+
+interface EntryBase {
+  readonly id: string;
+  readonly name: string;
+  readonly createdAt: Date;
+}
+
+/** A pool of slots without bytes. */
+export interface LogicalPoolEntry extends EntryBase {
+  readonly kind: 'LogicalHostPool';
+  readonly request: LogicalPoolRequest;
+  readonly native: LogicalHostPool;
+}
+
+/** A pool of slots with bytes behind them. */
+export interface PagedPoolEntry extends EntryBase {
+  readonly kind: 'V4PagedHostPool';
+  readonly request: PagedPoolRequest;
+  readonly native: V4PagedHostPool;
+  readonly life: MemoryLife;
+  readonly requestedBytes: number;
+}
+
+/** A pool of either kind. */
+export type PoolEntry = LogicalPoolEntry | PagedPoolEntry;
+
+/** Every slot is free again. */
+export interface PoolCleared {
+  readonly kind: 'PoolCleared';
+  readonly pool: PoolEntry;
+}
+
+/** The pool is gone. */
+export interface PoolDestroyed {
+  readonly kind: 'PoolDestroyed';
+  readonly id: string;
+  readonly name: string;
+  readonly releasedBytes: number;
+}
+
+/** What creating a pool would do now. */
+export interface PagedPoolPlan extends V4PagedPoolPlan {
+  readonly kind: 'V4PagedPoolPlan';
+}
+
+/** The part of the addon that makes pools. */
+export type PoolMaker = Pick<HostAllocator, 'createLogicalHostPool' | 'mapV4PagedPool' | 'planV4PagedPool'>;
+
+/** What a pool is made of. */
+export function poolKind(pool: PoolEntry): PoolKind {
+  return pool.kind === 'LogicalHostPool' ? 'Logical' : 'V4Paged';
+}
+
+/** Where a pool is in its life; a logical pool is ready from the start. */
+export function poolState(pool: PoolEntry): PoolState {
+  return pool.kind === 'LogicalHostPool' ? 'Ready' : pool.life.state;
+}
+
+/** Slot counts now. A pool that has failed or is being unmapped has no slots to hand out. */
+export function slotStats(pool: PoolEntry): SlotStats {
+  const state = poolState(pool);
+  if (state !== 'Failed' && state !== 'Destroying') return pool.native.stats();
+  const { numHostPages, slotPageSize } = (pool as PagedPoolEntry).request;
+  const shape = { size: numHostPages * slotPageSize, pageSize: slotPageSize, pageCount: numHostPages };
+  return { ...shape, availableSlots: 0, allocatedSlots: 0, largestFreeRunPages: 0 };
+}

@@ -1,0 +1,62 @@
+import type { HostBufferSpec, Layout, MemoryWish, V4PagedPoolSpec } from '../../native/index.js';
+
+/** What a create does when a live pool has that name: fail, or answer with a pool of the same specification. */
+export type IfExists = 'Error' | 'Return';
+
+/** What memory to map, and whether to fault it in. */
+export interface MemoryRequest extends MemoryWish {
+  prefault: boolean;
+}
+
+/** A pool of slots without bytes. */
+export interface LogicalPoolRequest {
+  name: string;
+  size: number;
+  pageSize: number;
+  layout: Layout;
+  ifExists: IfExists;
+}
+
+/** A pool of slots with bytes behind them. */
+export interface PagedPoolRequest extends Omit<V4PagedPoolSpec, 'memory'> {
+  memory: MemoryRequest;
+  wait: boolean;
+  ifExists: IfExists;
+}
+
+/** One piece of host memory. */
+export interface HostBufferRequest extends Omit<HostBufferSpec, 'memory'> {
+  name?: string;
+  memory: MemoryRequest;
+  wait: boolean;
+}
+
+/** What was asked for, flat, under the names that callers know the fields by. Two equal ones make the same thing. */
+export type Specification = Readonly<Record<string, string | number | boolean | undefined>>;
+
+/** A logical pool's specification. */
+export function logicalSpecification({ size, pageSize, layout }: LogicalPoolRequest): Specification {
+  return { kind: 'Logical', size, pageSize, layout };
+}
+
+/** A V4 paged pool's specification. */
+export function pagedSpecification(request: PagedPoolRequest): Specification {
+  const { layerNum, numHostPages, itemBytes, slotPageSize, layout, budget, rank, memory } = request;
+  const shape = { layerNum, numHostPages, itemBytes, slotPageSize, layout, budget, rank };
+  return { kind: 'V4Paged', ...shape, ...memorySpecification(memory) };
+}
+
+/** A host buffer's specification. */
+export function bufferSpecification({ nbytes, budget, rank, memory }: HostBufferRequest): Specification {
+  return { nbytes, budget, rank, ...memorySpecification(memory) };
+}
+
+/** The fields in which two specifications differ. */
+export function differences(left: Specification, right: Specification): string[] {
+  const fields = new Set([...Object.keys(left), ...Object.keys(right)]);
+  return [...fields].filter((field) => left[field] !== right[field]);
+}
+
+function memorySpecification(memory: MemoryRequest): Specification {
+  return Object.fromEntries(Object.entries(memory).map(([field, value]) => [`memory.${field}`, value]));
+}

@@ -1,0 +1,33 @@
+import { type ExecutionArgs, GraphQLError, type GraphQLSchema, parse, specifiedRules, validate } from 'graphql';
+import type { RequestContext } from '../resolvers/context.js';
+import { throwOnErrorRule } from '../resolvers/throw-on-error-rule.js';
+import { MAX_TOKENS } from './limits.js';
+
+/** An operation as graphql-ws and graphql-sse deliver it. */
+export interface StreamedOperation {
+  readonly query?: unknown;
+  readonly operationName?: string | null | undefined;
+  readonly variables?: Record<string, unknown> | null | undefined;
+}
+
+/** Parses and validates under the same limits and rules as a plain request; the errors carry the same codes. */
+export function prepareOperation(
+  schema: GraphQLSchema,
+  { query, operationName, variables }: StreamedOperation,
+  contextValue: RequestContext,
+): ExecutionArgs | GraphQLError[] {
+  try {
+    const document = parse(String(query ?? ''), { maxTokens: MAX_TOKENS });
+    const errors = validate(schema, document, [...specifiedRules, throwOnErrorRule]);
+    if (errors.length > 0) return errors.map((error) => coded(error, 'GRAPHQL_VALIDATION_FAILED'));
+    return { schema, document, operationName, variableValues: variables, contextValue };
+  } catch (error) {
+    if (error instanceof GraphQLError) return [coded(error, 'GRAPHQL_PARSE_FAILED')];
+    throw error;
+  }
+}
+
+function coded(error: GraphQLError, code: string): GraphQLError {
+  const { nodes, source, positions, extensions } = error;
+  return new GraphQLError(error.message, { nodes, source, positions, extensions: { code, ...extensions } });
+}

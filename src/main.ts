@@ -1,0 +1,67 @@
+#!/usr/bin/env node
+import type { Logger } from 'pino';
+import { type Allocator, createAllocator } from './allocator/allocator.js';
+import { type Config, HELP, readConfig } from './config.js';
+import { createLogger } from './http/logger.js';
+import { createServer, type HostpoolServer } from './server.js';
+import { shutDownOnSignals } from './shutdown.js';
+import { VERSION } from './version.js';
+
+/** Exit codes: 1 the host or the port is not to be had, 2 the settings are wrong. */
+const FAILED = 1;
+const BAD_SETTINGS = 2;
+
+async function main(): Promise<void> {
+  const outcome = readConfig(process.argv.slice(2));
+  switch (outcome.kind) {
+    case 'Help':
+      return void process.stdout.write(HELP);
+    case 'Version':
+      return void process.stdout.write(`${VERSION}\n`);
+    case 'Invalid':
+      return stop(BAD_SETTINGS, outcome.problems);
+    case 'Config':
+      return run(outcome.config);
+    default:
+      return outcome satisfies never;
+  }
+}
+
+async function run(config: Config): Promise<void> {
+  const logger = createLogger(config);
+  for (const name of config.withoutEffect) logger.warn({ variable: name }, 'this variable has no effect yet');
+  const allocator = openHost(config, logger);
+  if (allocator === undefined) return;
+  const server = await createServer({ allocator, logger, version: VERSION });
+  shutDownOnSignals({ server, allocator, logger });
+  await listen(server, config, logger);
+}
+
+function openHost(config: Config, log: Logger): Allocator | undefined {
+  try {
+    return createAllocator({ hostRoot: config.hostRoot, reserveBytes: config.reserveBytes, log });
+  } catch (error) {
+    stop(FAILED, [`cannot read this host below ${config.hostRoot}: ${(error as Error).message}`]);
+    return undefined;
+  }
+}
+
+async function listen({ app }: HostpoolServer, { address, port }: Config, logger: Logger): Promise<void> {
+  try {
+    const url = await app.listen({ host: address, port, listenTextResolver: (bound) => `bound to ${bound}` });
+    const bound = new URL(url);
+    logger.info({ address, port: Number(bound.port), url, version: VERSION }, 'listening');
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException;
+    if (code === 'EADDRINUSE')
+      stop(FAILED, [`port ${port} on ${address} is taken: set HOSTPOOL_PORT to another, or to 0`]);
+    else stop(FAILED, [`cannot listen on ${address} port ${port}: ${message}`]);
+  }
+}
+
+function stop(exitCode: number, problems: string[]): never {
+  for (const problem of problems) process.stderr.write(`hostpool: ${problem}\n`);
+  process.exit(exitCode);
+}
+
+await main();

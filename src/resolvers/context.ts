@@ -1,0 +1,12 @@
+import type { Allocator } from '../allocator/allocator.js';
+
+/** What every resolver is given. */
+export interface RequestContext {
+  readonly allocator: Allocator;
+  /** hostpool's version. */
+  readonly version: string;
+  /** Echoed as x-request-id, and in every log line of the request. */
+  readonly requestId: string;
+  /** Aborts when the server shuts down: streams end. */
+  readonly closing: AbortSignal;
+}

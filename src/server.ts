@@ -1,0 +1,96 @@
+import { fastifyApolloHandler } from '@as-integrations/fastify';
+import { type FastifyBaseLogger, type FastifyInstance, fastify, LogController } from 'fastify';
+import type { Logger } from 'pino';
+import type { Allocator } from './allocator/allocator.js';
+import { createApollo } from './http/apollo.js';
+import { serveGraphiql } from './http/graphiql.js';
+import { serveHealth } from './http/health.js';
+import { sendError, shapeErrors } from './http/http-errors.js';
+import { MAX_BODY_BYTES } from './http/limits.js';
+import { requestIdOf } from './http/request-id.js';
+import { logRequests } from './http/request-log.js';
+import { serveSse } from './http/sse.js';
+import { serveWebSocket } from './http/websocket.js';
+import type { RequestContext } from './resolvers/context.js';
+import { buildHostpoolSchema } from './schema/build-schema.js';
+
+/** What the server is made of. */
+export interface ServerDeps {
+  readonly allocator: Allocator;
+  readonly logger: Logger;
+  readonly version: string;
+}
+
+/** A server that is not listening yet. */
+export interface HostpoolServer {
+  readonly app: FastifyInstance;
+  /** From now on /readyz answers 503 and new operations are refused; running ones go on. */
+  beginDrain(): void;
+  /** Ends streams, answers what is in flight, and stops listening. */
+  close(): Promise<void>;
+}
+
+/** Puts the doors together: GraphQL over HTTP, WebSocket and server-sent events, probes and the page. */
+export async function createServer({ allocator, logger, version }: ServerDeps): Promise<HostpoolServer> {
+  const closing = new AbortController();
+  let draining = false;
+  const isDraining = () => draining;
+  const contextFor = (requestId: string): RequestContext => ({
+    allocator,
+    version,
+    requestId,
+    closing: closing.signal,
+  });
+
+  const app = createApp(logger);
+  const schema = buildHostpoolSchema();
+  const apollo = createApollo(schema, app, logger);
+  await apollo.start();
+  refuseWhile(app, isDraining);
+  app.route({
+    method: ['GET', 'POST', 'OPTIONS', 'PUT', 'PATCH', 'DELETE'],
+    url: '/graphql',
+    handler: fastifyApolloHandler(apollo, { context: async (request) => ({ ...contextFor(request.id), request }) }),
+  });
+  serveSse(app, schema, contextFor);
+  serveHealth(app, isDraining);
+  serveGraphiql(app);
+  const closeWebSocket = serveWebSocket({ server: app.server, schema, logger, isDraining, contextFor });
+
+  return {
+    app,
+    beginDrain: () => {
+      draining = true;
+    },
+    close: async () => {
+      closing.abort();
+      await new Promise(setImmediate);
+      await closeWebSocket();
+      await apollo.stop();
+    },
+  };
+}
+
+function createApp(logger: Logger): FastifyInstance {
+  const app = fastify({
+    loggerInstance: logger as FastifyBaseLogger,
+    logController: new LogController({ disableRequestLogging: true }),
+    bodyLimit: MAX_BODY_BYTES,
+    genReqId: requestIdOf,
+    requestIdHeader: false,
+  });
+  // Without it a page of another site could send an operation as text/plain, which browsers do without asking first.
+  app.removeContentTypeParser('text/plain');
+  logRequests(app);
+  shapeErrors(app);
+  return app;
+}
+
+function refuseWhile(app: FastifyInstance, isDraining: () => boolean): void {
+  app.addHook('onRequest', async (request, reply) => {
+    if (isDraining() && request.url.startsWith('/graphql')) {
+      return sendError(reply, 503, 'SHUTTING_DOWN', 'hostpool is shutting down and takes no new operations.');
+    }
+    return undefined;
+  });
+}
