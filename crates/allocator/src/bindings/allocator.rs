@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
+use napi::bindgen_prelude::Either;
 use napi_derive::napi;
 
 use super::budget::{BudgetReading, HostBudgetChange, js_budget};
-use super::failure::{Outcome, outcome};
+use super::failure::{Failure, outcome};
 use super::host::{HostReading, js_host};
 use super::host_buffer::HostBuffer;
 use super::logical_pool::LogicalHostPool;
@@ -84,7 +85,10 @@ impl HostAllocator {
 
     /// Changes the budget "host".
     #[napi]
-    pub async fn set_host_budget(&self, change: HostBudgetChange) -> Outcome<BudgetReading> {
+    pub async fn set_host_budget(
+        &self,
+        change: HostBudgetChange,
+    ) -> napi::Result<Either<BudgetReading, Failure>> {
         let allocator = Arc::clone(&self.allocator);
         let set = move || change.check().and_then(|change| allocator.ledger().set_host_budget(&change));
         outcome(off_loop(set).await?, js_budget)
@@ -92,7 +96,10 @@ impl HostAllocator {
 
     /// What making the pool would do now.
     #[napi(js_name = "planV4PagedPool")]
-    pub async fn plan_v4_paged_pool(&self, spec: V4PagedPoolSpec) -> Outcome<V4PagedPoolPlan> {
+    pub async fn plan_v4_paged_pool(
+        &self,
+        spec: V4PagedPoolSpec,
+    ) -> napi::Result<Either<V4PagedPoolPlan, Failure>> {
         let allocator = Arc::clone(&self.allocator);
         let plan = move || spec.check().and_then(|spec| pool::V4PagedHostPool::plan(&allocator, &spec));
         outcome(off_loop(plan).await?, |plan| js_plan(&plan))
@@ -100,14 +107,20 @@ impl HostAllocator {
 
     /// Bookkeeping only: synchronous.
     #[napi]
-    pub fn create_logical_host_pool(&self, spec: LogicalPoolSpec) -> Outcome<LogicalHostPool> {
+    pub fn create_logical_host_pool(
+        &self,
+        spec: LogicalPoolSpec,
+    ) -> napi::Result<Either<LogicalHostPool, Failure>> {
         let pool = spec.check().and_then(|(size, page_size)| pool::LogicalHostPool::new(size, page_size));
         outcome(pool, LogicalHostPool::new)
     }
 
     /// Charged, mapped and bound, nothing faulted in yet.
     #[napi(js_name = "mapV4PagedPool")]
-    pub async fn map_v4_paged_pool(&self, spec: V4PagedPoolSpec) -> Outcome<V4PagedHostPool> {
+    pub async fn map_v4_paged_pool(
+        &self,
+        spec: V4PagedPoolSpec,
+    ) -> napi::Result<Either<V4PagedHostPool, Failure>> {
         let allocator = Arc::clone(&self.allocator);
         let map = move || spec.check().and_then(|spec| pool::V4PagedHostPool::allocate(&allocator, spec));
         outcome(off_loop(map).await?, V4PagedHostPool::new)
@@ -115,7 +128,7 @@ impl HostAllocator {
 
     /// Charged, mapped and bound, nothing faulted in yet.
     #[napi]
-    pub async fn map_host_buffer(&self, spec: HostBufferSpec) -> Outcome<HostBuffer> {
+    pub async fn map_host_buffer(&self, spec: HostBufferSpec) -> napi::Result<Either<HostBuffer, Failure>> {
         let allocator = Arc::clone(&self.allocator);
         let map = move || spec.check().and_then(|spec| memory::HostBuffer::allocate(&allocator, spec));
         outcome(off_loop(map).await?, HostBuffer::new)

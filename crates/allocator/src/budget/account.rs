@@ -75,7 +75,7 @@ impl HostBudgetChange {
         check_bytes("requested_bytes", self.requested.flatten())?;
         match self.fraction.flatten() {
             Some(fraction) if !(fraction > 0.0 && fraction <= 1.0) => {
-                Err(Error::invalid("fraction", format!("must be above 0 and at most 1, got {fraction}")))
+                Err(Error::invalid("fraction", format!("must be above 0 and at most 1, got {fraction:?}")))
             }
             _ => Ok(()),
         }
