@@ -1,20 +1,43 @@
 // Makes a fresh clone runnable: installs what package-lock.json lists, builds the native addon, compiles the server.
 // Plain Node without dependencies, since it runs before anything is installed. Each step is skipped when its inputs are
-// what they were when it last succeeded.
+// what they were before it last succeeded and what it makes is there. One run at a time: others wait for it.
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  unlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { dirname, join, relative } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 process.chdir(root);
 
+const LOCK = '.hostpool-prepare.lock';
+
 checkMachine();
-await step('node_modules/.hostpool-stamp', ['package-lock.json'], 'installing npm packages', install);
-await step(
-  'native/.stamp',
-  [
+await takeLock();
+process.on('exit', () => rmSync(LOCK, { force: true }));
+for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => process.exit(1));
+
+await step({
+  stamp: 'node_modules/.hostpool-stamp',
+  inputs: ['package-lock.json'],
+  products: ['node_modules/.bin/napi', 'node_modules/.bin/tsc'],
+  what: 'installing npm packages',
+  action: install,
+});
+await step({
+  stamp: 'native/.stamp',
+  inputs: [
     'Cargo.toml',
     'Cargo.lock',
     'crates/allocator/Cargo.toml',
@@ -22,23 +45,29 @@ await step(
     'crates/allocator/src',
     'package.json',
     'package-lock.json',
+    'scripts/prepare.mjs',
   ],
-  'building the native addon (a minute or two the first time)',
-  buildAddon,
-);
-await step(
-  'dist/.stamp',
-  [
+  products: [addonFile(), 'native/index.js', 'native/index.d.ts'],
+  what: 'building the native addon (a minute or two the first time)',
+  action: buildAddon,
+  // cargo may write it while it builds.
+  written: ['Cargo.lock'],
+});
+await step({
+  stamp: 'dist/.stamp',
+  inputs: [
     'src',
     'tsconfig.json',
     'tsconfig.build.json',
     'native/index.d.ts',
-    'scripts/graphiql-assets.mjs',
     'package-lock.json',
+    'scripts/graphiql-assets.mjs',
+    'scripts/prepare.mjs',
   ],
-  'compiling the server',
-  compile,
-);
+  products: ['dist/main.js', 'dist/graphiql/index.html'],
+  what: 'compiling the server',
+  action: compile,
+});
 
 /** Stops with one line when this machine cannot build or run hostpool. */
 function checkMachine() {
@@ -48,12 +77,67 @@ function checkMachine() {
     fail(`hostpool needs an x86-64 or arm64 processor; this is ${process.arch}.`);
   if (Number(process.versions.node.split('.')[0]) < 20)
     fail(`hostpool needs Node 20 or newer; this is ${process.versions.node}.`);
-  const wanted = /^rust-version = "(.+)"$/m.exec(readFileSync('Cargo.toml', 'utf8'))?.[1] ?? 'stable';
+  checkRust(/^rust-version = "(.+)"$/m.exec(readFileSync('Cargo.toml', 'utf8'))?.[1] ?? '1.88');
+}
+
+function checkRust(wanted) {
   const cargo = spawnSync('cargo', ['--version'], { encoding: 'utf8' });
   if (cargo.status !== 0)
     fail(
       `hostpool needs Rust ${wanted} or newer, and cargo was not found: install it from https://rustup.rs and open a new shell.`,
     );
+  const found = /^cargo (\d+\.\d+\.\d+)/.exec(cargo.stdout)?.[1];
+  if (found !== undefined && isOlder(found, wanted))
+    fail(`hostpool needs Rust ${wanted} or newer; this is ${found}: run \`rustup update\`.`);
+}
+
+function isOlder(found, wanted) {
+  const [have, want] = [found, wanted].map((version) => version.split('.').map(Number));
+  const at = want.findIndex((part, index) => part !== have[index]);
+  return at !== -1 && have[at] < want[at];
+}
+
+/** Where the addon for this machine lies, as native/index.js looks for it. */
+function addonFile() {
+  return `native/hostpool.linux-${process.arch}-gnu.node`;
+}
+
+/** Waits until no other run of this script is at work in this folder. A lock whose process has ended is taken over. */
+async function takeLock() {
+  for (let told = false; ; told = true) {
+    try {
+      return writeFileSync(LOCK, String(process.pid), { flag: 'wx' });
+    } catch (error) {
+      if (error.code !== 'EEXIST') throw error;
+    }
+    const holder = lockHolder();
+    if (holder !== undefined && !isRunning(holder)) dropLock(holder);
+    else if (!told) console.error(`hostpool: waiting for another build here${holder ? ` (process ${holder})` : ''}`);
+    await delay(100);
+  }
+}
+
+/** Takes away a lock, unless someone else has it by now. */
+function dropLock(holder) {
+  if (lockHolder() === holder) rmSync(LOCK, { force: true });
+}
+
+/** The process that has the lock; undefined when it is gone, or just being written. */
+function lockHolder() {
+  try {
+    return Number(readFileSync(LOCK, 'utf8')) || undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function isRunning(pid) {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return error.code === 'EPERM';
+  }
 }
 
 function install() {
@@ -77,28 +161,49 @@ function buildAddon() {
   ]);
 }
 
+/** Compiles beside dist and changes places, so that what runs from dist never sees half of it. */
 async function compile() {
-  rmSync('dist', { recursive: true, force: true });
-  run('node_modules/.bin/tsc', ['-p', 'tsconfig.build.json']);
+  const fresh = '.dist-new';
+  const old = '.dist-old';
+  for (const folder of [fresh, old]) rmSync(folder, { recursive: true, force: true });
+  run('node_modules/.bin/tsc', ['-p', 'tsconfig.build.json', '--outDir', fresh]);
   for (const file of filesBelow('src').filter((name) => name.endsWith('.graphql')))
-    cpSync(file, join('dist', relative('src', file)));
+    cpSync(file, join(fresh, relative('src', file)));
   const { writeGraphiqlAssets } = await import('./graphiql-assets.mjs');
-  writeGraphiqlAssets('dist/graphiql');
+  writeGraphiqlAssets(join(fresh, 'graphiql'));
+  if (existsSync('dist')) renameSync('dist', old);
+  renameSync(fresh, 'dist');
+  rmSync(old, { recursive: true, force: true });
 }
 
-/** Runs `action` unless the stamp says that it succeeded with these very inputs. */
-async function step(stamp, inputs, what, action) {
-  const fingerprint = fingerprintOf(inputs);
-  if (existsSync(stamp) && readFileSync(stamp, 'utf8') === fingerprint) return;
+/**
+ * Runs `action` unless the stamp says that it succeeded with these very inputs. The inputs are looked at before, so that
+ * one that is edited meanwhile counts as new; only those that the action itself writes are looked at again.
+ */
+async function step({ stamp, inputs, products, what, action, written = [] }) {
+  const before = digestsOf(inputs);
+  const isMade = products.every((product) => existsSync(product));
+  if (isMade && existsSync(stamp) && readFileSync(stamp, 'utf8') === fingerprintOf(before)) return;
   console.error(`hostpool: ${what}`);
+  if (existsSync(stamp)) unlinkSync(stamp);
   await action();
-  writeFileSync(stamp, fingerprintOf(inputs));
+  const missing = products.filter((product) => !existsSync(product));
+  if (missing.length > 0) fail(`${what} went through, but made no ${missing.join(', ')}.`);
+  writeFileSync(stamp, fingerprintOf({ ...before, ...digestsOf(written) }));
 }
 
-function fingerprintOf(inputs) {
-  const hash = createHash('sha256').update(process.version).update(process.arch);
-  for (const file of inputs.flatMap(filesBelow)) hash.update(file).update('\0').update(readFileSync(file)).update('\0');
-  return hash.digest('hex');
+/** The files at or below some paths, each with the digest of its text. */
+function digestsOf(paths) {
+  const digest = (file) => createHash('sha256').update(readFileSync(file)).digest('hex');
+  return Object.fromEntries(paths.flatMap(filesBelow).map((file) => [file, digest(file)]));
+}
+
+function fingerprintOf(digests) {
+  const lines = Object.entries(digests).map(([file, digest]) => `${file} ${digest}\n`);
+  return createHash('sha256')
+    .update(`${process.version} ${process.arch}\n`)
+    .update(lines.sort().join(''))
+    .digest('hex');
 }
 
 /** The files at or below a path, sorted; none when it does not exist. */
