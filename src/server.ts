@@ -1,17 +1,27 @@
 import { fastifyApolloHandler } from '@as-integrations/fastify';
-import { type FastifyBaseLogger, type FastifyInstance, fastify, LogController } from 'fastify';
+import {
+  type FastifyBaseLogger,
+  type FastifyInstance,
+  type FastifyReply,
+  type FastifyRequest,
+  fastify,
+  LogController,
+} from 'fastify';
 import type { Logger } from 'pino';
 import type { Allocator } from './allocator/allocator.js';
+import { SlotAllowance } from './allocator/slots.js';
 import { createApollo } from './http/apollo.js';
 import { serveGraphiql } from './http/graphiql.js';
 import { serveHealth } from './http/health.js';
 import { sendError, shapeErrors } from './http/http-errors.js';
 import { MAX_BODY_BYTES } from './http/limits.js';
+import { FOREIGN_HOST, isLoopbackHost } from './http/origin.js';
 import { requestIdOf } from './http/request-id.js';
 import { logRequests } from './http/request-log.js';
 import { serveSse } from './http/sse.js';
 import { serveWebSocket } from './http/websocket.js';
 import type { RequestContext } from './resolvers/context.js';
+import { SHUTTING_DOWN, SHUTTING_DOWN_MESSAGE } from './resolvers/shutting-down.js';
 import { buildHostpoolSchema } from './schema/build-schema.js';
 
 /** What the server is made of. */
@@ -39,6 +49,7 @@ export async function createServer({ allocator, logger, version }: ServerDeps): 
     allocator,
     version,
     requestId,
+    slotAllowance: new SlotAllowance(),
     closing: closing.signal,
   });
 
@@ -46,6 +57,7 @@ export async function createServer({ allocator, logger, version }: ServerDeps): 
   const schema = buildHostpoolSchema();
   const apollo = createApollo(schema, app, logger);
   await apollo.start();
+  refuseForeignHosts(app);
   refuseWhile(app, isDraining);
   app.route({
     method: ['GET', 'POST', 'OPTIONS', 'PUT', 'PATCH', 'DELETE'],
@@ -86,11 +98,20 @@ function createApp(logger: Logger): FastifyInstance {
   return app;
 }
 
-function refuseWhile(app: FastifyInstance, isDraining: () => boolean): void {
+/** Names of other hosts are refused at every door. */
+function refuseForeignHosts(app: FastifyInstance): void {
   app.addHook('onRequest', async (request, reply) => {
-    if (isDraining() && request.url.startsWith('/graphql')) {
-      return sendError(reply, 503, 'SHUTTING_DOWN', 'hostpool is shutting down and takes no new operations.');
-    }
-    return undefined;
+    if (isLoopbackHost(request.headers.host)) return undefined;
+    return sendError(reply, 421, 'MISDIRECTED_REQUEST', FOREIGN_HOST);
   });
+}
+
+/** Looks at the request's start, and again when its body is there: one that is slow to send it may have begun before. */
+function refuseWhile(app: FastifyInstance, isDraining: () => boolean): void {
+  const refuse = async (request: FastifyRequest, reply: FastifyReply) => {
+    if (!isDraining() || !request.routeOptions.url?.startsWith('/graphql')) return undefined;
+    return sendError(reply, 503, SHUTTING_DOWN, SHUTTING_DOWN_MESSAGE);
+  };
+  app.addHook('onRequest', refuse);
+  app.addHook('preHandler', refuse);
 }

@@ -1,9 +1,25 @@
-/** Keeps count of operations that callers are waiting for, so that a shutdown can wait for them too. */
+/**
+ * Keeps count of creates that callers are waiting for, so that a shutdown can wait for them too, and takes no more of
+ * them once it has begun.
+ */
 export class Activity {
   readonly #running = new Set<Promise<unknown>>();
+  #closed = false;
 
-  /** Counts an operation until it settles. */
-  async track<T>(operation: Promise<T>): Promise<T> {
+  /** Whether no more is started. */
+  get closed(): boolean {
+    return this.#closed;
+  }
+
+  /** From now on nothing is started. */
+  close(): void {
+    this.#closed = true;
+  }
+
+  /** Starts an operation and counts it until it settles. Throws once closed: whoever takes requests asks `closed` first. */
+  async track<T>(start: () => Promise<T>): Promise<T> {
+    if (this.#closed) throw new Error('a create was started while shutting down');
+    const operation = start();
     this.#running.add(operation);
     try {
       return await operation;

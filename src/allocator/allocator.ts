@@ -1,6 +1,7 @@
 import { HostAllocator } from '../../native/index.js';
 import { Activity } from './activity.js';
 import { Budgets } from './budgets.js';
+import { closeAll, settle } from './closing.js';
 import { HostReadings } from './host.js';
 import { HostBuffers } from './host-buffers.js';
 import { Pools } from './pools.js';
@@ -23,7 +24,9 @@ export interface Allocator {
   readonly pools: Pools;
   readonly slots: Slots;
   readonly buffers: HostBuffers;
-  /** Waits for running creates, cancels those that take longer than `graceMs`, and waits for their answers. */
+  /** Whether creates are refused: `settle` or `closeAll` has begun. */
+  isClosing(): boolean;
+  /** Refuses creates from now on, waits for running ones, cancels those that take longer than `graceMs`, and ends. */
   settle(graceMs: number): Promise<void>;
   /** Unmaps every pool and buffer. Resolves to the bytes released. */
   closeAll(): Promise<number>;
@@ -41,24 +44,8 @@ export function createAllocator({ hostRoot, reserveBytes, log }: AllocatorOption
     pools,
     slots: new Slots(pools),
     buffers,
-    settle: (graceMs) => settle(activity, pools, buffers, graceMs),
-    closeAll: () => closeAll(pools, buffers),
+    isClosing: () => activity.closed,
+    settle: (graceMs) => settle(activity, [pools, buffers], graceMs),
+    closeAll: () => closeAll(activity, [pools, buffers]),
   };
-}
-
-/** How often a create that is still mapping is looked at again, to be cancelled once it faults in. */
-const RETRY_MS = 50;
-
-async function settle(activity: Activity, pools: Pools, buffers: HostBuffers, graceMs: number): Promise<void> {
-  for (let wait = graceMs; !(await activity.idle(wait)); wait = RETRY_MS) {
-    pools.cancelRunning();
-    buffers.cancelRunning();
-  }
-}
-
-async function closeAll(pools: Pools, buffers: HostBuffers): Promise<number> {
-  const destroyed = pools.list().map((pool) => pools.destroy(pool.id));
-  const freed = buffers.list().map((buffer) => buffers.free(buffer.id));
-  const outcomes = await Promise.all([...destroyed, ...freed]);
-  return outcomes.reduce((sum, outcome) => sum + ('releasedBytes' in outcome ? outcome.releasedBytes : 0), 0);
 }

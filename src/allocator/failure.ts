@@ -9,6 +9,14 @@ type ServiceFailure =
   | { kind: 'InUse'; message: string; attachments: number }
   | { kind: 'InvalidArgument'; message: string; field: string };
 
+/** What the service adds to refusals of memory, beside the addon's own figures, for the ways out. */
+export interface MemoryContext {
+  /** Bytes in one page of the backing asked for: the memory is counted in whole ones. */
+  pageBytes?: number;
+  /** Whether the hugepages asked for are short on the whole machine, not only on the node. */
+  hugepagesShort?: boolean;
+}
+
 /** Every expected failure, as a value told apart by `kind`. `message` is the documented sentence. */
 export type Failure = NativeFailure | ServiceFailure;
 
@@ -52,7 +60,7 @@ export function invalidArgument(field: string, message: string): FailureOf<'Inva
 
 /** No pool or buffer has that id. */
 export function notFound(what: 'pool' | 'host buffer', id: string): FailureOf<'NotFound'> {
-  return { kind: 'NotFound', message: `There is no ${what} with id ${JSON.stringify(id)}.`, id };
+  return { kind: 'NotFound', message: `There is no ${what} ${JSON.stringify(id)}.`, id };
 }
 
 /** A live pool or buffer has that name. */

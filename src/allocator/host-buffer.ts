@@ -9,8 +9,8 @@ export interface HostBufferEntry {
   readonly name: string | undefined;
   readonly createdAt: Date;
   readonly request: HostBufferRequest;
-  readonly native: HostBuffer;
-  readonly life: MemoryLife;
+  readonly requestedBytes: number;
+  readonly life: MemoryLife<HostBuffer>;
 }
 
 /** The outcome of a free; `released` is false when it had been freed before. */

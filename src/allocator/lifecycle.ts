@@ -16,7 +16,8 @@ export interface Mapping {
  * Mapped memory from its mapping to its unmapping: Prefaulting -> Ready | Failed, and Destroying from each.
  * Faulting in and unmapping run off the event loop, in the addon.
  */
-export class MemoryLife {
+export class MemoryLife<M extends Mapping> {
+  #mapping: M | undefined;
   #state: PoolState = 'Prefaulting';
   #closing: Promise<number> | undefined;
   #prefaultDone: Promise<unknown> = Promise.resolve();
@@ -25,12 +26,10 @@ export class MemoryLife {
   /** Resolves when it is faulted in (undefined) or has failed; a failure has given back mapping and charge. */
   readonly settled: Promise<Failure | undefined>;
 
-  constructor(
-    private readonly mapping: Mapping,
-    prefault: boolean,
-  ) {
+  constructor(mapping: M, prefault: boolean) {
+    this.#mapping = mapping;
     this.#placementAtStart = mapping.placement();
-    this.settled = prefault ? this.#faultIn() : this.#readyAtOnce();
+    this.settled = prefault ? this.#faultIn(mapping) : this.#readyAtOnce();
   }
 
   /** Where it is in its life. */
@@ -38,21 +37,26 @@ export class MemoryLife {
     return this.#state;
   }
 
+  /** What the addon holds for it; undefined once it has failed or is being unmapped. */
+  get mapped(): M | undefined {
+    return this.#state === 'Prefaulting' || this.#state === 'Ready' ? this.#mapping : undefined;
+  }
+
   /** Wish and outcome; once it has failed or is being unmapped, without the bytes. */
   placement(): MemoryPlacement {
-    if (this.#isMapped()) return this.mapping.placement();
+    if (this.mapped !== undefined) return this.mapped.placement();
     return { ...this.#placementAtStart, mappedBytes: 0, mappings: 0, bytesByNode: undefined };
   }
 
   /** How far it is faulted in. */
   progress(): PrefaultProgress {
-    if (this.#isMapped()) return this.mapping.progress();
+    if (this.mapped !== undefined) return this.mapped.progress();
     return { residentBytes: 0, totalBytes: this.#placementAtStart.mappedBytes, done: false, threads: 0 };
   }
 
   /** Stops a running prefault, which then settles as cancelled. */
   cancel(): void {
-    if (this.#state === 'Prefaulting') this.mapping.cancel();
+    if (this.#state === 'Prefaulting') this.#mapping?.cancel();
   }
 
   /** Unmaps it, cancelling a running prefault. Resolves to the bytes released, the same for every caller. */
@@ -66,16 +70,13 @@ export class MemoryLife {
    * before, and both are waited for.
    */
   async #close(): Promise<number> {
-    const releasedBytes = this.#isMapped() ? this.#placementAtStart.mappedBytes : 0;
+    const releasedBytes = this.mapped === undefined ? 0 : this.#placementAtStart.mappedBytes;
     const wasPrefaulting = this.#state === 'Prefaulting';
     this.#state = 'Destroying';
-    await this.mapping.close();
+    await this.#mapping?.close();
+    this.#mapping = undefined;
     if (wasPrefaulting) await this.#prefaultDone;
     return releasedBytes;
-  }
-
-  #isMapped(): boolean {
-    return this.#state === 'Prefaulting' || this.#state === 'Ready';
   }
 
   #readyAtOnce(): Promise<undefined> {
@@ -83,12 +84,18 @@ export class MemoryLife {
     return Promise.resolve(undefined);
   }
 
-  async #faultIn(): Promise<Failure | undefined> {
+  /** A failed prefault has given everything back: what the addon kept of it is let go. */
+  #endPrefault(failure: Failure | undefined): void {
+    this.#state = failure === undefined ? 'Ready' : 'Failed';
+    if (failure !== undefined) this.#mapping = undefined;
+  }
+
+  async #faultIn(mapping: M): Promise<Failure | undefined> {
     try {
-      const prefault = this.mapping.prefault();
+      const prefault = mapping.prefault();
       this.#prefaultDone = prefault.catch(() => undefined);
       const failure = (await prefault) ?? undefined;
-      if (this.#state === 'Prefaulting') this.#state = failure === undefined ? 'Ready' : 'Failed';
+      if (this.#state === 'Prefaulting') this.#endPrefault(failure);
       return failure;
     } catch (bug) {
       await this.destroy();

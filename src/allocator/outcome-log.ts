@@ -10,7 +10,11 @@ export function logFallBack(log: ServiceLog, what: string, name: string | undefi
 }
 
 /** Tells operators of memory that the kernel would not hand out. Says nothing of what was cancelled on purpose. */
-export function logFailedPrefault(log: ServiceLog, of: { name?: string; id: string }, failure: Failure): void {
+export function logFailedPrefault(
+  log: ServiceLog,
+  of: { name: string | undefined; id: string },
+  failure: Failure,
+): void {
   if (failure.kind === 'HostBufferAllocationFailed' && failure.reason === 'Cancelled') return;
   log.warn({ name: of.name, id: of.id, failure }, 'prefault failed');
 }

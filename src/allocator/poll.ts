@@ -5,7 +5,7 @@ export interface Look<T> {
 }
 
 /**
- * Looks at once and then every `intervalMs`, handing on each value. Ends after a last look, when the consumer returns it
+ * Looks at once and then every `intervalMs`, handing on each value. Ends after a last look, after one that throws, when the consumer returns it
  * and when the signal aborts; its timer ends with it, at once and not at the next tick.
  */
 export function poll<T>(
@@ -40,11 +40,21 @@ class Poll<T> implements AsyncIterableIterator<T> {
       if (this.#started) await this.#pause();
       if (this.#ended) break;
       this.#started = true;
-      const { value, last } = await this.look();
+      const { value, last } = await this.#look();
       if (last) this.#end();
       if (value !== undefined) return { value, done: false };
     }
     return { value: undefined, done: true };
+  }
+
+  /** A look that throws is the last. */
+  async #look(): Promise<Look<T>> {
+    try {
+      return await this.look();
+    } catch (error) {
+      this.#end();
+      throw error;
+    }
   }
 
   async return(): Promise<IteratorResult<T>> {

@@ -11,6 +11,9 @@ import type { LogicalPoolRequest, PagedPoolRequest } from './specification.js';
 /** What a pool is made of. */
 export type PoolKind = 'Logical' | 'V4Paged';
 
+/** The slots of a pool, in the addon. */
+export type SlotKeeper = Pick<LogicalHostPool, 'stats' | 'allocateSlots' | 'freeIndices' | 'freeRanges' | 'clear'>;
+
 interface EntryBase {
   readonly id: string;
   readonly name: string;
@@ -22,14 +25,14 @@ export interface LogicalPoolEntry extends EntryBase {
   readonly kind: 'LogicalHostPool';
   readonly request: LogicalPoolRequest;
   readonly native: LogicalHostPool;
+  readonly life: undefined;
 }
 
 /** A pool of slots with bytes behind them. */
 export interface PagedPoolEntry extends EntryBase {
   readonly kind: 'V4PagedHostPool';
   readonly request: PagedPoolRequest;
-  readonly native: V4PagedHostPool;
-  readonly life: MemoryLife;
+  readonly life: MemoryLife<V4PagedHostPool>;
   readonly requestedBytes: number;
 }
 
@@ -68,10 +71,15 @@ export function poolState(pool: PoolEntry): PoolState {
   return pool.kind === 'LogicalHostPool' ? 'Ready' : pool.life.state;
 }
 
+/** A pool's slots; undefined once it has failed or is being unmapped. */
+export function slotsOfPool(pool: PoolEntry): SlotKeeper | undefined {
+  return pool.kind === 'LogicalHostPool' ? pool.native : pool.life.mapped;
+}
+
 /** Slot counts now. A pool that has failed or is being unmapped has no slots to hand out. */
 export function slotStats(pool: PoolEntry): SlotStats {
-  const state = poolState(pool);
-  if (state !== 'Failed' && state !== 'Destroying') return pool.native.stats();
+  const slots = slotsOfPool(pool);
+  if (slots !== undefined) return slots.stats();
   const { numHostPages, slotPageSize } = (pool as PagedPoolEntry).request;
   const shape = { size: numHostPages * slotPageSize, pageSize: slotPageSize, pageCount: numHostPages };
   return { ...shape, availableSlots: 0, allocatedSlots: 0, largestFreeRunPages: 0 };

@@ -1,4 +1,4 @@
-import type { HostBufferSpec, Layout, MemoryWish, V4PagedPoolSpec } from '../../native/index.js';
+import type { Backing, HostBufferSpec, Layout, MemoryWish, V4PagedPoolSpec } from '../../native/index.js';
 
 /** What a create does when a live pool has that name: fail, or answer with a pool of the same specification. */
 export type IfExists = 'Error' | 'Return';
@@ -51,12 +51,25 @@ export function bufferSpecification({ nbytes, budget, rank, memory }: HostBuffer
   return { nbytes, budget, rank, ...memorySpecification(memory) };
 }
 
-/** The fields in which two specifications differ. */
+/** The fields in which two specifications differ, of those that have a meaning for both. */
 export function differences(left: Specification, right: Specification): string[] {
   const fields = new Set([...Object.keys(left), ...Object.keys(right)]);
-  return [...fields].filter((field) => left[field] !== right[field]);
+  const isMeant = (field: string) => field !== HUGEPAGE_SIZE || (field in left && field in right);
+  return [...fields].filter((field) => isMeant(field) && left[field] !== right[field]);
 }
 
-function memorySpecification(memory: MemoryRequest): Specification {
-  return Object.fromEntries(Object.entries(memory).map(([field, value]) => [`memory.${field}`, value]));
+const HUGEPAGE_SIZE = 'memory.hugepageSize';
+
+/** The hugepage size when none is given, in bytes. */
+export const DEFAULT_HUGEPAGE = 2 ** 21;
+
+/** Whether a backing is on hugepages. */
+export function isHugetlb(backing: Backing): boolean {
+  return backing === 'AnonymousHugetlb' || backing === 'AnonymousShmHugetlb';
+}
+
+/** Without a hugepage size where the backing has none. */
+function memorySpecification({ hugepageSize, ...memory }: MemoryRequest): Specification {
+  const flat = Object.fromEntries(Object.entries(memory).map(([field, value]) => [`memory.${field}`, value]));
+  return isHugetlb(memory.backing) ? { ...flat, [HUGEPAGE_SIZE]: hugepageSize ?? DEFAULT_HUGEPAGE } : flat;
 }

@@ -1,6 +1,7 @@
 import type { ApolloServerPlugin, GraphQLRequestContext } from '@apollo/server';
 import { type FormattedExecutionResult, GraphQLError } from 'graphql';
 import { ThrownFailure } from '../resolvers/throw-on-error.js';
+import { cutLongLists } from './limits.js';
 import { noteOperation } from './request-log.js';
 import type { ServerContext } from './server-context.js';
 
@@ -17,6 +18,14 @@ export const subscriptionPlugin: Plugin = {
         throw new GraphQLError(message, { extensions: { code: 'BAD_REQUEST', http: { status: 400 } } });
       },
     };
+  },
+};
+
+/** Spares the server to look at lists that every field refuses. */
+export const longListsPlugin: Plugin = {
+  async requestDidStart({ request }) {
+    if (request.variables !== undefined)
+      request.variables = cutLongLists(request.variables) as typeof request.variables;
   },
 };
 

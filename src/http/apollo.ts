@@ -9,10 +9,17 @@ import { fastifyApolloDrainPlugin } from '@as-integrations/fastify';
 import type { FastifyInstance } from 'fastify';
 import type { GraphQLError, GraphQLFormattedError, GraphQLSchema } from 'graphql';
 import type { Logger } from 'pino';
-import { throwOnErrorRule } from '../resolvers/throw-on-error-rule.js';
-import { acceptPlugin, bugPlugin, subscriptionPlugin, thrownFailurePlugin, tracePlugin } from './apollo-plugins.js';
+import {
+  acceptPlugin,
+  bugPlugin,
+  longListsPlugin,
+  subscriptionPlugin,
+  thrownFailurePlugin,
+  tracePlugin,
+} from './apollo-plugins.js';
 import { MAX_TOKENS } from './limits.js';
 import { isBug, maskedError } from './mask-errors.js';
+import { hostpoolRules } from './rules.js';
 import type { ServerContext } from './server-context.js';
 
 /** Apollo Server over the schema: nothing that phones home, bugs masked, documents bounded. Not started. */
@@ -26,13 +33,14 @@ export function createApollo(schema: GraphQLSchema, app: FastifyInstance, logger
     stopOnTerminationSignals: false,
     includeStacktraceInErrorResponses: false,
     parseOptions: { maxTokens: MAX_TOKENS },
-    validationRules: [throwOnErrorRule],
+    validationRules: hostpoolRules,
     formatError,
     plugins: [
       ...quietPlugins(),
       fastifyApolloDrainPlugin(app),
       ApolloServerPluginDrainHttpServer({ httpServer: app.server }),
       subscriptionPlugin,
+      longListsPlugin,
       tracePlugin,
       bugPlugin,
       acceptPlugin,

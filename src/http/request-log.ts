@@ -11,9 +11,14 @@ const traces = new WeakMap<object, OperationTrace>();
 /** The longest operation name that is logged. */
 const MAX_LOGGED_NAME = 128;
 
+/** An operation name as it is logged: cut, since nothing bounds it, and undefined when it is no name. */
+export function loggedName(name: unknown): string | undefined {
+  return typeof name === 'string' ? name.slice(0, MAX_LOGGED_NAME) : undefined;
+}
+
 /** Notes which operation a request carries. */
-export function noteOperation(request: FastifyRequest, operation?: string, name?: string | null): void {
-  traces.set(request, { operation, operationName: name?.slice(0, MAX_LOGGED_NAME) });
+export function noteOperation(request: FastifyRequest, operation?: string, name?: unknown): void {
+  traces.set(request, { operation, operationName: loggedName(name) });
 }
 
 /** Logs each answered request with its id, path (no query string: it may hold variables), status and operation. */

@@ -3,6 +3,7 @@ import type { ExecutionResult, GraphQLError, GraphQLSchema } from 'graphql';
 import { createHandler } from 'graphql-sse/lib/use/fastify';
 import type { RequestContext } from '../resolvers/context.js';
 import { sendError } from './http-errors.js';
+import { MAX_STREAMS } from './limits.js';
 import { maskErrors } from './mask-errors.js';
 import { noteOperation } from './request-log.js';
 import { prepareOperation } from './streaming.js';
@@ -30,6 +31,7 @@ export function serveSse(
       return { ...result, errors } as unknown as ExecutionResult;
     },
   });
+  let open = 0;
   app.route({
     method: ['GET', 'POST'],
     url: '/graphql/stream',
@@ -37,6 +39,13 @@ export function serveSse(
       if (!request.headers.accept?.includes('text/event-stream')) {
         return sendError(reply, 406, 'NOT_ACCEPTABLE', '/graphql/stream answers with text/event-stream only.');
       }
+      if (open >= MAX_STREAMS) {
+        return sendError(reply, 503, 'TOO_MANY_STREAMS', `At most ${MAX_STREAMS} streams are open at once.`);
+      }
+      open += 1;
+      reply.raw.once('close', () => {
+        open -= 1;
+      });
       reply.hijack();
       await handler(request, reply);
       return reply;

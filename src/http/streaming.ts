@@ -1,7 +1,7 @@
 import { type ExecutionArgs, GraphQLError, type GraphQLSchema, parse, specifiedRules, validate } from 'graphql';
 import type { RequestContext } from '../resolvers/context.js';
-import { throwOnErrorRule } from '../resolvers/throw-on-error-rule.js';
-import { MAX_TOKENS } from './limits.js';
+import { cutLongLists, MAX_TOKENS } from './limits.js';
+import { hostpoolRules } from './rules.js';
 
 /** An operation as graphql-ws and graphql-sse deliver it. */
 export interface StreamedOperation {
@@ -18,9 +18,10 @@ export function prepareOperation(
 ): ExecutionArgs | GraphQLError[] {
   try {
     const document = parse(String(query ?? ''), { maxTokens: MAX_TOKENS });
-    const errors = validate(schema, document, [...specifiedRules, throwOnErrorRule]);
+    const errors = validate(schema, document, [...specifiedRules, ...hostpoolRules]);
     if (errors.length > 0) return errors.map((error) => coded(error, 'GRAPHQL_VALIDATION_FAILED'));
-    return { schema, document, operationName, variableValues: variables, contextValue };
+    const variableValues = cutLongLists(variables) as typeof variables;
+    return { schema, document, operationName, variableValues, contextValue };
   } catch (error) {
     if (error instanceof GraphQLError) return [coded(error, 'GRAPHQL_PARSE_FAILED')];
     throw error;

@@ -1,12 +1,15 @@
 import type { IncomingMessage, Server } from 'node:http';
-import type { ExecutionResult, FormattedExecutionResult, GraphQLSchema } from 'graphql';
+import { type ExecutionResult, type FormattedExecutionResult, GraphQLError, type GraphQLSchema } from 'graphql';
 import { useServer } from 'graphql-ws/use/ws';
 import type { Logger } from 'pino';
 import { WebSocketServer } from 'ws';
 import type { RequestContext } from '../resolvers/context.js';
-import { MAX_BODY_BYTES } from './limits.js';
+import { SHUTTING_DOWN_MESSAGE, shuttingDown } from '../resolvers/shutting-down.js';
+import { MAX_BODY_BYTES, MAX_OPERATIONS_PER_SOCKET, MAX_SOCKETS } from './limits.js';
 import { maskErrors } from './mask-errors.js';
+import { FOREIGN_HOST, isLoopbackHost, isSameOrigin } from './origin.js';
 import { requestIdOf } from './request-id.js';
+import { loggedName } from './request-log.js';
 import { prepareOperation } from './streaming.js';
 
 /** What the WebSocket door needs. */
@@ -29,8 +32,14 @@ export function serveWebSocket(deps: WebSocketDeps): () => Promise<void> {
     server,
     path: '/graphql',
     maxPayload: MAX_BODY_BYTES,
-    verifyClient: ({ req, origin }: { req: IncomingMessage; origin?: string }) =>
-      !deps.isDraining() && isSameOrigin(origin, req.headers.host),
+    verifyClient: ({ req, origin }: Handshake, answer: Verdict) => {
+      if (!isLoopbackHost(req.headers.host)) answer(false, 421, FOREIGN_HOST);
+      else if (!isSameOrigin(origin, req.headers.host)) answer(false, 403, 'Pages of other sites are not served.');
+      else if (deps.isDraining()) answer(false, 503, SHUTTING_DOWN_MESSAGE);
+      else if (wss.clients.size >= MAX_SOCKETS)
+        answer(false, 503, `At most ${MAX_SOCKETS} WebSockets are open at once.`);
+      else answer(true);
+    },
   });
   wss.on('error', () => {
     // The HTTP server's own errors, such as a busy port, arrive here too; whoever listens reports them.
@@ -42,10 +51,12 @@ export function serveWebSocket(deps: WebSocketDeps): () => Promise<void> {
         extra.requestId = requestIdOf(extra.request);
         return true;
       },
-      onSubscribe: ({ extra }, _id, payload) => {
+      onSubscribe: ({ extra, subscriptions }, _id, payload) => {
         const requestId = extra.requestId ?? '';
-        const operationName = payload.operationName ?? undefined;
+        const operationName = loggedName(payload.operationName);
         logger.info({ reqId: requestId, transport: 'ws', operationName }, 'operation');
+        if (deps.isDraining()) return [shuttingDown()];
+        if (Object.keys(subscriptions).length > MAX_OPERATIONS_PER_SOCKET) return [tooManyOperations()];
         return prepareOperation(schema, payload, deps.contextFor(requestId));
       },
       onError: ({ extra }, _id, _payload, errors) => maskErrors(errors, extra.requestId ?? '', logger),
@@ -54,16 +65,29 @@ export function serveWebSocket(deps: WebSocketDeps): () => Promise<void> {
     wss,
   );
   return async () => {
+    const cutOff = setTimeout(() => {
+      for (const client of wss.clients) client.terminate();
+    }, CLOSE_MS);
     await dispose();
+    clearTimeout(cutOff);
   };
+}
+
+/** How long a client may take to answer that its connection is closed, in milliseconds. */
+const CLOSE_MS = 1_000;
+
+interface Handshake {
+  readonly req: IncomingMessage;
+  readonly origin?: string;
+}
+
+type Verdict = (accepted: boolean, status?: number, message?: string) => void;
+
+function tooManyOperations(): GraphQLError {
+  const message = `At most ${MAX_OPERATIONS_PER_SOCKET} operations run at once over one WebSocket: complete some, or open another.`;
+  return new GraphQLError(message, { extensions: { code: 'TOO_MANY_OPERATIONS' } });
 }
 
 function masked(result: ExecutionResult, requestId: string, logger: Logger): FormattedExecutionResult | undefined {
   return result.errors === undefined ? undefined : { ...result, errors: maskErrors(result.errors, requestId, logger) };
-}
-
-/** Browsers say where a page comes from: another site's page may not speak for its visitor. Other clients say nothing. */
-function isSameOrigin(origin: string | undefined, host: string | undefined): boolean {
-  if (origin === undefined) return true;
-  return URL.canParse(origin) && new URL(origin).host === host;
 }

@@ -1,12 +1,14 @@
-import type { GraphQLResolveInfo, SelectionSetNode } from 'graphql';
+import { type GraphQLResolveInfo, isObjectType } from 'graphql';
+import { collectSubfields } from 'graphql/execution/collectFields.js';
 
-/** Whether the field being resolved has `name` selected directly below it, fragments looked through. */
-export function selects(info: GraphQLResolveInfo, name: string): boolean {
-  const inSet = (set: SelectionSetNode | undefined): boolean =>
-    set?.selections.some((selection) => {
-      if (selection.kind === 'Field') return selection.name.value === name;
-      if (selection.kind === 'InlineFragment') return inSet(selection.selectionSet);
-      return inSet(info.fragments[selection.name.value]?.selectionSet);
-    }) ?? false;
-  return info.fieldNodes.some((node) => inSet(node.selectionSet));
+/**
+ * Under how many names a field is answered below the field being resolved, when that turns out to be a `typeName`:
+ * fragments are looked through, and what @skip and @include leave out does not count.
+ */
+export function timesSelected(info: GraphQLResolveInfo, typeName: string, field: string): number {
+  const { schema, fragments, variableValues, fieldNodes } = info;
+  const type = schema.getType(typeName);
+  if (!isObjectType(type)) throw new Error(`the schema has no type ${typeName}`);
+  const answered = [...collectSubfields(schema, fragments, variableValues, type, fieldNodes).values()];
+  return answered.filter(([node]) => node?.name.value === field).length;
 }

@@ -1,5 +1,9 @@
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { pino } from 'pino';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
+import { createAllocator } from '../../src/allocator/allocator.js';
+import type { PoolEntry } from '../../src/allocator/pool.js';
 import { CREATE_LOGICAL, CREATE_PAGED, DESTROY_POOL } from '../testkit/graphql.js';
+import { plainHost } from '../testkit/host-root.js';
 import { processState } from '../testkit/process-state.js';
 import { startServer, type TestServer } from '../testkit/server.js';
 
@@ -42,10 +46,29 @@ describe('a name that is taken', () => {
   });
 
   it('is free again as soon as its pool is being destroyed', async () => {
-    const { id } = await paged({ name: 'again' });
-    const destroying = server.data(DESTROY_POOL, { id });
+    const host = plainHost(2 ** 30);
+    onTestFinished(host.remove);
+    const log = pino({ level: 'silent' });
+    const { pools, closeAll } = createAllocator({ hostRoot: host.path, reserveBytes: 0, log });
+    const memory = { backing: 'Anonymous', onHugepageShortage: 'Fail', numaNode: -1, prefault: true } as const;
+    const shape = { ...spec, name: 'again', layout: 'LayerFirst', budget: 'host', wait: true } as const;
+    const make = () => pools.createPaged({ ...shape, memory, ifExists: 'Error' });
+    const first = (await make()) as PoolEntry;
+    const destroying = pools.destroy(first.id);
+    const making = make();
+    expect(pools.get(first.id), 'it is still there when the next one is asked for').toBe(first);
+    expect(await making).toMatchObject({ kind: 'V4PagedHostPool', name: 'again' });
     await destroying;
-    expect(await paged({ name: 'again' })).toMatchObject({ state: 'READY' });
+    await closeAll();
+  });
+
+  it('does not differ in a hugepage size that its backing has no use for', async () => {
+    await paged({ name: 'small pages', memory: { backing: 'ANONYMOUS', hugepageSize: '2MiB' } });
+    const asked = (memory: object) => paged({ name: 'small pages', ifExists: 'RETURN', memory });
+    expect(await asked({ backing: 'ANONYMOUS', hugepageSize: '1GiB' })).toMatchObject({ state: 'READY' });
+    expect(await asked({ backing: 'ANONYMOUS', hugepageSize: null })).toMatchObject({ state: 'READY' });
+    const { differs } = await asked({ backing: 'ANONYMOUS_HUGETLB', hugepageSize: '1GiB' });
+    expect(differs).toEqual(['memory.backing']);
   });
 });
 

@@ -1,8 +1,11 @@
-import type { MutationResolvers } from '../../schema/generated/resolver-types.js';
+import type { MutationAllocateHostBufferArgs, MutationResolvers } from '../../schema/generated/resolver-types.js';
 import { hostBufferRequest } from '../requests.js';
+import { unlessClosing } from '../shutting-down.js';
 
 /** Allocating and freeing host buffers. */
 export const hostBufferMutations: MutationResolvers = {
-  allocateHostBuffer: (_root, { input }, { allocator }) => allocator.buffers.allocate(hostBufferRequest(input)),
+  allocateHostBuffer: unlessClosing(({ input }: MutationAllocateHostBufferArgs, { buffers }) =>
+    buffers.allocate(hostBufferRequest(input)),
+  ),
   freeHostBuffer: (_root, { id }, { allocator }) => allocator.buffers.free(id),
 };

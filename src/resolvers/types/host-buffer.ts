@@ -3,7 +3,6 @@ import type { Resolvers } from '../../schema/generated/resolver-types.js';
 /** Host buffers. */
 export const hostBufferTypes: Resolvers = {
   HostBuffer: {
-    requestedBytes: ({ native }) => native.requestedBytes,
     state: ({ life }) => life.state,
     memory: ({ life }) => life.placement(),
     progress: ({ life }) => life.progress(),
