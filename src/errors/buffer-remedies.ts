@@ -1,7 +1,7 @@
-import type { FailureOf } from '../allocator/failure.js';
+import type { FailureOf, MemoryContext } from '../allocator/failure.js';
 import { act, bytes, type Remedy, set, sysfsSize } from './remedy.js';
 
-type Failed = FailureOf<'HostBufferAllocationFailed'>;
+type Failed = FailureOf<'HostBufferAllocationFailed'> & MemoryContext;
 
 /** Ways out of HOST_BUFFER_ALLOCATION_FAILED, by its reason. */
 export function bufferRemedies(failure: Failed): Remedy[] {
@@ -21,6 +21,7 @@ export function bufferRemedies(failure: Failed): Remedy[] {
         act('Give the container SYS_NICE (docker: --cap-add SYS_NICE): the default seccomp profile refuses mbind.'),
       ];
     case 'NumaNodeExhausted':
+      if (failure.hugepagesShort) return hugepageRemedies(failure);
       return [
         set('memory.numaNode', -1, 'Do not bind to a node: any node may serve.'),
         act(`Free memory on node ${failure.numaNode}, or bind to a node with more memFree in host.numaNodes.`),

@@ -43,14 +43,15 @@ export const memoryDocs: Record<MemoryFailure, ErrorDocEntry> = {
     ],
   },
   BudgetExceeded: {
-    messageTemplate: '{requested_bytes} bytes asked of budget {budget}, {available_bytes} available',
+    messageTemplate:
+      'Budget {budget} exceeded: requesting {requested_bytes} bytes but only {available_bytes} bytes available.',
     meaning:
       "The buffer would take more than its budget's cap or its rank's share still leaves, so it was refused before anything was mapped.",
     causes: ['Other pools and buffers hold the budget.', 'The cap is lower than what the host has.'],
-    remedies: ['Ask for at most availableBytes.', 'Free buffers that are not used.', 'Raise the limit in limitedBy.'],
+    remedies: ['Ask for at most availableBytes, in whole pages of the backing.', 'Free buffers that are not used.', 'Raise the limit in limitedBy.'],
   },
   BudgetAdmissionClosed: {
-    messageTemplate: 'budget {budget} admits nothing new',
+    messageTemplate: 'Budget {budget} is closed to new charges.',
     meaning: 'An operator has closed the budget. What exists goes on; nothing new is admitted.',
     causes: ['The host is being drained for maintenance.'],
     remedies: ['Go to another host.', 'Open it with setHostBudget(input: { admissionClosed: false }).'],

@@ -31,7 +31,7 @@ export const poolDocs: Record<PoolFailure, ErrorDocEntry> = {
     remedies: ['Give back the ranges that allocateSlots answered with.', 'Give back every slot of each page together.'],
   },
   PoolExhausted: {
-    messageTemplate: 'need_size={need_size} slots asked for, {available_slots} available',
+    messageTemplate: 'Not enough free slots: need {need_size}, but only {available_slots} are free.',
     meaning: 'Fewer slots are free than were asked for. That is ordinary when a cache is full; nothing was handed out.',
     causes: ['The cache has filled up and nothing was evicted.', 'Slots were taken and never given back.'],
     remedies: ['Evict, give the slots back and ask again.', 'Ask for at most availableSlots.', 'Make the pool larger.'],
@@ -47,7 +47,7 @@ export const poolDocs: Record<PoolFailure, ErrorDocEntry> = {
     remedies: ['Find the second owner: the slots are listed.', 'Drop slot lists when their pool is cleared.'],
   },
   SlotOutOfRange: {
-    messageTemplate: 'slot {slot} is outside the pool of {size} slots',
+    messageTemplate: 'Slot {slot} is out of range: the pool has slots 0 to {size - 1}.',
     meaning: 'A slot number is not one of the pool; nothing was given back.',
     causes: ['The slots belong to another pool.', 'Slot numbers were scaled or shifted on the way.'],
     remedies: ['Check the pool id beside the slots.', 'Give back slots exactly as they were handed out.'],
@@ -62,7 +62,7 @@ export const poolDocs: Record<PoolFailure, ErrorDocEntry> = {
     remedies: ['Follow poolProgress until READY.', 'Destroy a FAILED pool and create it again.'],
   },
   NotFound: {
-    messageTemplate: 'There is no {thing} with id {id}.',
+    messageTemplate: 'There is no {thing} {id}.',
     meaning: 'No pool, buffer or budget has that id or name.',
     causes: ['It was destroyed.', 'The server was restarted: ids end with the process.', 'A misspelt budget name.'],
     remedies: [

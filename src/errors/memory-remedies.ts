@@ -1,21 +1,23 @@
-import type { FailureOf } from '../allocator/failure.js';
+import type { FailureOf, MemoryContext } from '../allocator/failure.js';
 import { act, bytes, type Remedy, set } from './remedy.js';
 
 /** Ways out of INSUFFICIENT_HOST_MEMORY: what fits now, then what would make room. */
-export function memoryRemedies(failure: FailureOf<'InsufficientHostMemory'>): Remedy[] {
+export function memoryRemedies(failure: FailureOf<'InsufficientHostMemory'> & MemoryContext): Remedy[] {
   const { maxNumHostPages, shortfallBytes } = failure;
-  const room = makeRoom(failure.limitedBy, shortfallBytes);
+  const limitedBy = failure.hugepagesShort ? 'Hugepages' : failure.limitedBy;
+  const room = makeRoom(limitedBy, shortfallBytes);
   if (maxNumHostPages <= 0) return room;
   const fits = set('numHostPages', maxNumHostPages, `Make the pool smaller: ${maxNumHostPages} pages fit now.`);
   return [fits, ...room];
 }
 
 /** Ways out of BUDGET_EXCEEDED: what fits now, then what would make room. */
-export function budgetRemedies(failure: FailureOf<'BudgetExceeded'>): Remedy[] {
-  const { availableBytes, requestedBytes, limitedBy } = failure;
+export function budgetRemedies(failure: FailureOf<'BudgetExceeded'> & MemoryContext): Remedy[] {
+  const { availableBytes, requestedBytes, limitedBy, pageBytes = 1 } = failure;
   const room = makeRoom(limitedBy, requestedBytes - availableBytes);
-  if (availableBytes <= 0) return room;
-  return [set('nbytes', availableBytes, `Make the buffer smaller: ${bytes(availableBytes)} fit now.`), ...room];
+  const fitting = availableBytes - (availableBytes % pageBytes);
+  if (fitting <= 0) return room;
+  return [set('nbytes', fitting, `Make the buffer smaller: ${bytes(fitting)} fit now, in whole pages.`), ...room];
 }
 
 function makeRoom(limitedBy: FailureOf<'InsufficientHostMemory'>['limitedBy'], shortfallBytes: number): Remedy[] {

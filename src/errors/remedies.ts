@@ -1,10 +1,10 @@
-import type { Failure, FailureOf } from '../allocator/failure.js';
+import type { Failure, FailureOf, MemoryContext } from '../allocator/failure.js';
 import { bufferRemedies } from './buffer-remedies.js';
 import { budgetRemedies, memoryRemedies } from './memory-remedies.js';
 import { act, type Remedy, set } from './remedy.js';
 
 /** What to do about this very failure, with its numbers filled in; most useful first, never empty. */
-export function remediesFor(failure: Failure): Remedy[] {
+export function remediesFor(failure: Failure & MemoryContext): Remedy[] {
   switch (failure.kind) {
     case 'LogicalPoolSizeNotPageAligned':
       return aligned('size', failure, 'pool');
@@ -50,8 +50,10 @@ type Misaligned = FailureOf<'LogicalPoolSizeNotPageAligned'> | FailureOf<'Logica
 
 function aligned(field: string, { pageSize, alignedDown, alignedUp }: Misaligned, what: string): Remedy[] {
   const up = set(field, alignedUp, `Round up: the smallest larger ${what} in whole pages of ${pageSize}.`);
-  if (alignedDown === 0) return [up];
-  return [set(field, alignedDown, `Round down: the largest smaller ${what} in whole pages of ${pageSize}.`), up];
+  const down = set(field, alignedDown, `Round down: the largest smaller ${what} in whole pages of ${pageSize}.`);
+  // Near 2^53-1 there is no larger multiple, and alignedUp stops there.
+  const ways = alignedUp % pageSize === 0 ? [up] : [];
+  return alignedDown === 0 ? ways : [down, ...ways];
 }
 
 function freeRemedies({ length, pageSize }: FailureOf<'LogicalPoolFreeNotPageAligned'>): Remedy[] {

@@ -1,5 +1,13 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { ALLOCATE_BUFFER, ALLOCATE_SLOTS, CREATE_LOGICAL, CREATE_PAGED, FREE_SLOTS } from '../testkit/graphql.js';
+import type { ErrorCode } from '../../src/schema/generated/resolver-types.js';
+import {
+  ALLOCATE_BUFFER,
+  ALLOCATE_SLOTS,
+  CREATE_LOGICAL,
+  CREATE_PAGED,
+  DESTROY_POOL,
+  FREE_SLOTS,
+} from '../testkit/graphql.js';
 import { type FakeHost, plainHost } from '../testkit/host-root.js';
 import { startServer, type TestServer } from '../testkit/server.js';
 
@@ -95,16 +103,135 @@ describe('the documented sentences, to the letter', () => {
     });
   });
 
-  it('every other sentence carries its numbers', async () => {
+  it('more slots than are free, rounded up by a V4 pool', async () => {
     const id = await pool('e', 64, 16);
-    const exhausted = await refusal(ALLOCATE_SLOTS, { pool: id, needSize: 80 });
-    expect(exhausted).toMatchObject({ code: 'POOL_EXHAUSTED', needSize: 80, availableSlots: 64 });
-    expect(exhausted.message).toMatch(/80.*64|64.*80/);
-    const outside = await refusal(FREE_SLOTS, { pool: id, ranges: [{ start: 64, count: 16 }] });
-    expect(outside).toMatchObject({ code: 'SLOT_OUT_OF_RANGE', slot: 64, size: 64 });
-    expect(outside.message).toMatch(/64/);
-    const taken = await refusal(CREATE_LOGICAL, { name: 'e', size: 64, pageSize: 8 });
-    expect(taken).toMatchObject({ code: 'NAME_TAKEN', differs: ['pageSize'] });
-    expect(taken.message).toContain('"e"');
+    expect(await refusal(ALLOCATE_SLOTS, { pool: id, needSize: 80 })).toMatchObject({
+      code: 'POOL_EXHAUSTED',
+      message: 'Not enough free slots: need 80, but only 64 are free.',
+      needSize: 80,
+      availableSlots: 64,
+    });
+    const v4 = { name: 'v4', layerNum: 1, numHostPages: 2, itemBytes: 4096, slotPageSize: 16 };
+    const paged = await refusal(CREATE_PAGED, v4);
+    expect(await refusal(ALLOCATE_SLOTS, { pool: paged.id, needSize: 33 })).toMatchObject({
+      message: 'Not enough free slots: need 48, but only 32 are free.',
+      needSize: 48,
+    });
   });
+
+  it('a slot that the pool does not have', async () => {
+    const id = await pool('f', 64, 16);
+    expect(await refusal(FREE_SLOTS, { pool: id, ranges: [{ start: 64, count: 16 }] })).toMatchObject({
+      code: 'SLOT_OUT_OF_RANGE',
+      message: 'Slot 64 is out of range: the pool has slots 0 to 63.',
+      slot: 64,
+      size: 64,
+    });
+  });
+
+  it('a name that is taken', async () => {
+    await pool('g', 64, 16);
+    expect(await refusal(CREATE_LOGICAL, { name: 'g', size: 64, pageSize: 8 })).toMatchObject({
+      code: 'NAME_TAKEN',
+      message: 'A live pool named "g" exists with another specification: pageSize.',
+      differs: ['pageSize'],
+    });
+  });
+
+  it('ids and budgets that do not exist', async () => {
+    const unknown = { code: 'NOT_FOUND', message: 'There is no pool "nobody".' };
+    expect(await refusal(ALLOCATE_SLOTS, { pool: 'nobody', needSize: 1 })).toMatchObject(unknown);
+    expect(await refusal(ALLOCATE_BUFFER, { nbytes: 1, budget: 'nobody' })).toMatchObject({
+      code: 'NOT_FOUND',
+      message: 'There is no budget "nobody".',
+    });
+  });
+
+  it('a budget that has too little, or is closed', async () => {
+    await withBudget({ requestedBytes: '16MiB' }, async () => {
+      const { chargedBytes } = (await server.data('{ budget { chargedBytes } }')).budget;
+      const left = 16 * 2 ** 20 - chargedBytes;
+      expect(await refusal(ALLOCATE_BUFFER, { nbytes: '32MiB' })).toMatchObject({
+        code: 'BUDGET_EXCEEDED',
+        message: `Budget host exceeded: requesting ${32 * 2 ** 20} bytes but only ${left} bytes available.`,
+      });
+    });
+    await withBudget({ admissionClosed: true }, async () =>
+      expect(await refusal(ALLOCATE_BUFFER, { nbytes: 1 })).toMatchObject({
+        code: 'BUDGET_ADMISSION_CLOSED',
+        message: 'Budget host is closed to new charges.',
+      }),
+    );
+  });
+
+  it('a size so large that no larger one is in whole pages', async () => {
+    const size = Number.MAX_SAFE_INTEGER;
+    expect(await refusal(CREATE_LOGICAL, { name: 'h', size, pageSize: 2 ** 30 })).toMatchObject({
+      code: 'LOGICAL_POOL_SIZE_NOT_PAGE_ALIGNED',
+      remedies: [{ field: 'size', value: String(2 ** 53 - 2 ** 30) }],
+    });
+  });
+});
+
+const setBudget = (input: object) =>
+  refusal('mutation($input: SetHostBudgetInput!) { setHostBudget(input: $input) { __typename } }', input);
+
+async function withBudget<T>(input: object, use: () => Promise<T>): Promise<T> {
+  await setBudget(input);
+  try {
+    return await use();
+  } finally {
+    await setBudget(Object.fromEntries(Object.keys(input).map((field) => [field, null])));
+  }
+}
+
+/** How each code is met. */
+const ways: Record<ErrorCode, (() => Promise<Record<string, unknown>>) | string> = {
+  LOGICAL_POOL_SIZE_NOT_PAGE_ALIGNED: () => refusal(CREATE_LOGICAL, { name: 'x', size: 10, pageSize: 4 }),
+  LOGICAL_POOL_ALLOCATION_NOT_PAGE_ALIGNED: async () =>
+    refusal(ALLOCATE_SLOTS, { pool: await pool('t1', 64, 16), needSize: 1 }),
+  LOGICAL_POOL_FREE_NOT_PAGE_ALIGNED: async () =>
+    refusal(FREE_SLOTS, { pool: await pool('t2', 64, 16), indices: [0, 1] }),
+  INSUFFICIENT_HOST_MEMORY: () =>
+    refusal(CREATE_PAGED, { name: 'x', layerNum: 1, numHostPages: 1e6, itemBytes: '1MiB', slotPageSize: 1 }),
+  HOST_BUFFER_ALLOCATION_FAILED: () => refusal(ALLOCATE_BUFFER, { nbytes: 1, memory: { numaNode: 63 } }),
+  POOL_EXHAUSTED: async () => refusal(ALLOCATE_SLOTS, { pool: await pool('t3', 64, 16), needSize: 80 }),
+  DOUBLE_FREE: async () => refusal(FREE_SLOTS, { pool: await pool('t4', 64, 1), indices: [3, 5] }),
+  SLOT_OUT_OF_RANGE: async () => refusal(FREE_SLOTS, { pool: await pool('t5', 64, 1), indices: [64] }),
+  POOL_NOT_READY: async () => {
+    const input = { name: 'slow', layerNum: 1, numHostPages: 512, itemBytes: '2MiB', slotPageSize: 1, wait: false };
+    const { id } = await refusal(CREATE_PAGED, input);
+    const refused = await refusal(ALLOCATE_SLOTS, { pool: id, needSize: 1 });
+    await server.data(DESTROY_POOL, { id });
+    return refused;
+  },
+  NOT_FOUND: () => refusal(ALLOCATE_BUFFER, { nbytes: 1, budget: 'nobody' }),
+  NAME_TAKEN: async () => {
+    await pool('t6', 64, 16);
+    return refusal(CREATE_LOGICAL, { name: 't6', size: 64, pageSize: 16 });
+  },
+  IN_USE: 'nothing can be attached to a pool or buffer yet',
+  BUDGET_EXCEEDED: () => withBudget({ requestedBytes: '16MiB' }, () => refusal(ALLOCATE_BUFFER, { nbytes: '32MiB' })),
+  BUDGET_ADMISSION_CLOSED: () => withBudget({ admissionClosed: true }, () => refusal(ALLOCATE_BUFFER, { nbytes: 1 })),
+  INVALID_ARGUMENT: () => refusal(CREATE_LOGICAL, { name: '', size: 64, pageSize: 16 }),
+};
+
+/** What a message of that template looks like: each placeholder stands for some text. */
+function asPattern(template: string): RegExp {
+  const literal = template.split(/\{[^}]*\}/).map((part) => part.replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&'));
+  return new RegExp(`^${literal.join('.+')}$`);
+}
+
+describe('the message templates of errorCatalog are those of the messages', () => {
+  for (const [code, way] of Object.entries(ways)) {
+    it(code, async (context) => {
+      if (typeof way === 'string') return context.skip(way);
+      const query = 'query($code: ErrorCode) { errorCatalog(code: $code) { messageTemplate } }';
+      const [{ messageTemplate }] = (await server.data(query, { code })).errorCatalog;
+      const refused = await way();
+      expect(refused.code).toBe(code);
+      expect(refused.message).toMatch(asPattern(messageTemplate));
+      return undefined;
+    });
+  }
 });

@@ -19,8 +19,8 @@ export function fakeHost(files: Record<string, string>): FakeHost {
   return { path, remove: () => rmSync(path, { recursive: true, force: true }) };
 }
 
-/** A host with one node, no hugepages, no cgroup, and this much memory available. */
-export function plainHost(memAvailableBytes: number): FakeHost {
+/** A host with one node, no hugepages, no cgroup, and this much memory available; `more` adds files. */
+export function plainHost(memAvailableBytes: number, more: Record<string, string> = {}): FakeHost {
   const available = Math.floor(memAvailableBytes / 1024);
   const total = available * 2;
   return fakeHost({
@@ -29,5 +29,17 @@ export function plainHost(memAvailableBytes: number): FakeHost {
     'sys/devices/system/node/node0/meminfo': `Node 0 MemTotal: ${total} kB\nNode 0 MemFree: ${available} kB\n`,
     'sys/devices/system/node/node0/cpulist': '0-1\n',
     'sys/devices/system/node/node0/distance': '10\n',
+    ...more,
   });
+}
+
+/** The files of a pool of 2 MiB hugepages: below /sys/kernel/mm, or below a node. */
+export function hugepageFiles(folder: string, total: number, free: number): Record<string, string> {
+  const below = `${folder}/hugepages/hugepages-2048kB`;
+  return {
+    [`${below}/nr_hugepages`]: `${total}\n`,
+    [`${below}/free_hugepages`]: `${free}\n`,
+    [`${below}/resv_hugepages`]: '0\n',
+    [`${below}/surplus_hugepages`]: '0\n',
+  };
 }

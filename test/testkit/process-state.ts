@@ -26,14 +26,9 @@ export async function processState(server: TestServer): Promise<ProcessState> {
 }
 
 /** Bytes of a process's mappings whose line in /proc/PID/maps matches. */
-export function mappedBytes(pid: number, pattern: RegExp): number {
+function mappedBytes(pid: number, pattern: RegExp): number {
   const lines = readFileSync(`/proc/${pid}/maps`, 'utf8').split('\n');
   return lines.filter((line) => pattern.test(line)).reduce((sum, line) => sum + sizeOf(line), 0);
-}
-
-/** Bytes of all of a process's mappings. */
-export function virtualBytes(pid: number): number {
-  return mappedBytes(pid, /^[0-9a-f]/);
 }
 
 /** What a process's descriptors point to. */
