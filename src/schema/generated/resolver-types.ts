@@ -66,7 +66,7 @@ export type Budget = {
   availableBytes: Scalars['Bytes']['output'];
   /** How many ranks share it; 1 when it is not split. */
   ranks: Scalars['Int']['output'];
-  /** Each rank's fixed share; empty when it is not split. */
+  /** Each rank's fixed share; a budget that is not split has one rank, which holds all of it. */
   rankShares: Array<RankShare>;
   /** true: new pools and buffers are refused with BUDGET_ADMISSION_CLOSED; existing ones go on. */
   admissionClosed: Scalars['Boolean']['output'];
@@ -223,7 +223,7 @@ export type LogicalPoolSizeNotPageAligned = HostPoolError & {
   pageSize: Scalars['Count']['output'];
   /** The largest multiple of pageSize below size, in slots; 0 when size is less than a page. */
   alignedDown: Scalars['Count']['output'];
-  /** The smallest multiple of pageSize above size, in slots. */
+  /** The smallest multiple of pageSize above size, in slots; 2^53-1 when none is that small. */
   alignedUp: Scalars['Count']['output'];
 };
 
@@ -242,7 +242,7 @@ export type LogicalPoolAllocationNotPageAligned = HostPoolError & {
   pageSize: Scalars['Count']['output'];
   /** The largest multiple of pageSize below needSize, in slots; 0 when needSize is less than a page. */
   alignedDown: Scalars['Count']['output'];
-  /** The smallest multiple of pageSize above needSize, in slots. */
+  /** The smallest multiple of pageSize above needSize, in slots; 2^53-1 when none is that small. */
   alignedUp: Scalars['Count']['output'];
 };
 
@@ -336,7 +336,7 @@ export type PoolExhausted = HostPoolError & {
   message: Scalars['String']['output'];
   /** A request that fits now, and how to make room. */
   remedies: Array<Remedy>;
-  /** The slots asked for. */
+  /** The slots that were needed: those asked for, rounded up to whole pages by a V4 pool. */
   needSize: Scalars['Count']['output'];
   /** The slots that are free now. */
   availableSlots: Scalars['Count']['output'];
@@ -753,7 +753,7 @@ export type V4PagedHostPool = Pool & {
 /** A dry run: what creating it would do now. Nothing is charged or mapped. */
 export type V4PagedPoolPlan = {
   __typename?: 'V4PagedPoolPlan';
-  /** true: a create with the same input would be admitted now. */
+  /** true: by these figures it fits now. A budget that is closed to admission refuses it all the same. */
   fits: Scalars['Boolean']['output'];
   /** layerNum * numHostPages * itemBytes. */
   requestedBytes: Scalars['Bytes']['output'];
@@ -825,7 +825,7 @@ export type CreateV4PagedPoolInput = {
   rank?: InputMaybe<Scalars['Int']['input']>;
   /** What memory to map. */
   memory: MemoryInput;
-  /** false: answer at once, state ALLOCATING or PREFAULTING; follow poolProgress. true: answer when it is READY. */
+  /** false: answer once it is charged and mapped, state PREFAULTING; follow poolProgress. true: answer when it is READY. */
   wait: Scalars['Boolean']['input'];
   /** What to do when a live pool has that name. */
   ifExists: IfExists;
@@ -1061,7 +1061,10 @@ export type SlotAllocation = {
   slotCount: Scalars['Count']['output'];
   /** The slots as runs, in order. */
   ranges: Array<SlotRange>;
-  /** Every slot, in order. Costly when large: prefer ranges. Refused (INVALID_ARGUMENT, needSize) above 1,000,000 slots. */
+  /**
+   * Every slot, in order. Costly: prefer ranges. One request lists at most 100,000 slots in all, every name and every
+   * mutation counted; what would exceed that is refused (INVALID_ARGUMENT, needSize) before it is handed out.
+   */
   indices: Array<Scalars['Count']['output']>;
 };
 
@@ -1088,9 +1091,9 @@ export type AllocateSlotsInput = {
 export type FreeSlotsInput = {
   /** The pool's id. */
   pool: Scalars['ID']['input'];
-  /** Every slot, in any order. */
+  /** Every slot, in any order. One request gives back at most 100,000 indices in all: use ranges for more. */
   indices?: InputMaybe<Array<Scalars['Count']['input']>>;
-  /** The slots as runs. */
+  /** The slots as runs; at most 100,000 of them in one request. */
   ranges?: InputMaybe<Array<SlotRangeInput>>;
 };
 
