@@ -48,7 +48,11 @@ export const memoryDocs: Record<MemoryFailure, ErrorDocEntry> = {
     meaning:
       "The buffer would take more than its budget's cap or its rank's share still leaves, so it was refused before anything was mapped.",
     causes: ['Other pools and buffers hold the budget.', 'The cap is lower than what the host has.'],
-    remedies: ['Ask for at most availableBytes, in whole pages of the backing.', 'Free buffers that are not used.', 'Raise the limit in limitedBy.'],
+    remedies: [
+      'Ask for at most availableBytes, in whole pages of the backing.',
+      'Free buffers that are not used.',
+      'Raise the limit in limitedBy.',
+    ],
   },
   BudgetAdmissionClosed: {
     messageTemplate: 'Budget {budget} is closed to new charges.',
