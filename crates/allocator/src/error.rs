@@ -188,6 +188,16 @@ pub enum Error {
         /// The name or id given.
         id: String,
     },
+    /// Something that still holds memory or is held.
+    #[error("The {what} {id} is in use by {holders} {}.", if *.holders == 1 { "holder" } else { "holders" })]
+    InUse {
+        /// What is in use.
+        what: &'static str,
+        /// Its name or id.
+        id: String,
+        /// How many hold it.
+        holders: u64,
+    },
     /// An argument no answer exists for.
     #[error("{field} {reason}")]
     InvalidArgument {

@@ -10,7 +10,7 @@
 use std::sync::{Arc, Mutex};
 
 use hostpool_allocator::budget::{
-    Charge, Demand, HOST_BUDGET, HostBudgetChange, HostSource, Ledger, MemoryKind, PendingCharge, Refusal,
+    BudgetChange, Charge, Demand, HOST_BUDGET, HostSource, Ledger, MemoryKind, PendingCharge, Refusal,
 };
 use hostpool_allocator::host::{AdmissionReading, HostError, HugepagePool, MemInfo, NodeMemInfo, NodeMemory};
 use hostpool_allocator::{Bytes, MemoryLimit, NumaNode};
@@ -293,13 +293,13 @@ fn set_budget(
     closed: Option<bool>,
 ) {
     let bytes = |value: Option<Option<u64>>| value.map(|value| value.map(Bytes::new));
-    let change = HostBudgetChange {
+    let change = BudgetChange {
         reserve: bytes(reserve),
         requested: bytes(cap),
         fraction: None,
         admission_closed: closed.map(Some),
     };
-    ledger.set_host_budget(&change).unwrap();
+    ledger.update_budget(HOST_BUDGET, &change).unwrap();
     if let Some(reserve) = reserve {
         model.reserve = reserve.unwrap_or(model.default_reserve);
     }
