@@ -24,6 +24,11 @@ impl PendingCharge {
         Self(Charge { ledger, id, mapped })
     }
 
+    /// Somebody else maps the memory: the charge stays, and all of it counts as promised until it shows.
+    pub fn keep(self) -> Charge {
+        self.0
+    }
+
     /// The memory is mapped: its hugepages now show as reserved in the kernel's own figures.
     pub fn commit(self) -> Charge {
         self.0.ledger.commit(self.0.id);
