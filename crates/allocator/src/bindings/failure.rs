@@ -3,7 +3,7 @@
 use napi::bindgen_prelude::Either;
 use napi_derive::napi;
 
-use super::number::{js, js_bytes};
+use super::number::{js, js_bytes, js_time};
 use crate::error::{self, BudgetExceeded, Error, HostBufferAllocationFailed, InsufficientHostMemory};
 
 /// Which bound a request for memory met.
@@ -147,6 +147,12 @@ pub enum Failure {
     },
     /// Fields as in the contract.
     BudgetAdmissionClosed { message: String, budget: String },
+    /// Fields as in the contract; `differs` in the spelling of the contract.
+    NameTaken { message: String, name: String, differs: Vec<String> },
+    /// Fields as in the contract.
+    InUse { message: String, attachments: f64 },
+    /// `id` is the addon's number; `expired_at` in milliseconds since 1970.
+    LeaseExpired { message: String, id: f64, expired_at: f64 },
     /// Fields as in the contract.
     NotFound { message: String, id: String },
     /// `field` in the spelling of the contract: `pageSize`, `memory.numaNode`.
@@ -200,6 +206,14 @@ pub(super) fn failure(error: Error) -> napi::Result<Failure> {
         }
         Error::BudgetExceeded(exceeded) => budget_exceeded(message, *exceeded),
         Error::BudgetAdmissionClosed { budget } => Failure::BudgetAdmissionClosed { message, budget },
+        Error::NameTaken { what: _, name, differs } => {
+            let differs = differs.into_iter().map(contract_spelling).collect();
+            Failure::NameTaken { message, name, differs }
+        }
+        Error::InUse { holders, .. } => Failure::InUse { message, attachments: js(holders) },
+        Error::LeaseExpired { id, how: _, ended_at } => {
+            Failure::LeaseExpired { message, id: js(id), expired_at: js_time(ended_at) }
+        }
         Error::NotFound { what: _, id } => Failure::NotFound { message, id },
         Error::InvalidArgument { field, reason } => {
             let field = contract_spelling(field);

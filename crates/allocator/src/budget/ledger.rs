@@ -54,6 +54,22 @@ pub enum CreatedBudget {
     },
 }
 
+impl CreatedBudget {
+    /// The budget; NAME_TAKEN when it existed and differs, or when existing is not fine at all.
+    ///
+    /// # Errors
+    /// NAME_TAKEN with the terms that differ.
+    pub fn or_name_taken(self, existing_is_fine: bool) -> Result<BudgetReading, Error> {
+        match self {
+            Self::Made(reading) => Ok(reading),
+            Self::Exists { reading, differs } if existing_is_fine && differs.is_empty() => Ok(reading),
+            Self::Exists { reading, differs } => {
+                Err(Error::NameTaken { what: "budget", name: reading.name, differs })
+            }
+        }
+    }
+}
+
 pub(super) type ChargeId = u64;
 
 /// Reserve, then commit or roll back: the sum of what is promised never exceeds what the host has.

@@ -116,6 +116,16 @@ impl HostMemoryAllocator {
         Ok((wished.backing, quote?))
     }
 
+    /// What `request` takes of the ledger, for memory that somebody else maps.
+    ///
+    /// # Errors
+    /// INVALID_ARGUMENT for a wish that this host does not know, or a size whose rounding overflows; an unreadable host.
+    pub fn demand(&self, request: &MemoryRequest) -> Result<Demand, Error> {
+        let host = self.read_admission()?;
+        let attempt = Attempt { host: &host, request, backing: request.wish.backing };
+        attempt.demand().map_err(|failure| as_argument(&failure))
+    }
+
     /// Memory as wished, or on ordinary pages where the wish allows that: charged, mapped and bound; nothing is
     /// faulted in yet. Blocks for a few system calls a mapping.
     ///

@@ -9,4 +9,4 @@ mod table;
 mod watch;
 
 pub use record::{Reservation, ReservationSpec, ReservationState};
-pub use table::{ReservationError, Reservations};
+pub use table::Reservations;

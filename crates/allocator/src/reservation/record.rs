@@ -8,7 +8,9 @@ use crate::units::Bytes;
 /// Memory that a process wants to map itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReservationSpec {
-    /// What it will take, in whole pages.
+    /// The bytes asked for.
+    pub bytes: Bytes,
+    /// What that takes of the ledger, in whole pages.
     pub demand: Demand,
     /// Who holds it, for people.
     pub holder: String,
@@ -34,10 +36,14 @@ pub enum ReservationState {
 }
 
 impl ReservationState {
-    /// Whether it still counts.
-    #[must_use]
-    pub fn is_live(self) -> bool {
-        matches!(self, Self::Held | Self::Committed)
+    /// What became of it, as the end of a sentence.
+    pub(super) fn told(self) -> &'static str {
+        match self {
+            Self::Held | Self::Committed => "is live",
+            Self::Released => "was released",
+            Self::Expired => "was not renewed in time",
+            Self::OwnerDied => "lost its process",
+        }
     }
 }
 
@@ -54,6 +60,8 @@ pub struct Reservation {
     pub resident: Bytes,
     /// When it was granted.
     pub created_at: SystemTime,
-    /// When it expires, or did; `None` without a time to live.
+    /// When it expires, or would have; `None` without a time to live.
     pub expires_at: Option<SystemTime>,
+    /// When it ended; `None` while it lives.
+    pub ended_at: Option<SystemTime>,
 }

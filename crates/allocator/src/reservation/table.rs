@@ -7,8 +7,8 @@ use std::time::{Duration, Instant, SystemTime};
 use super::holder::{Holder, Resident};
 use super::record::{Reservation, ReservationSpec, ReservationState};
 use super::watch::Watch;
-use crate::budget::{Charge, Ledger, MemoryKind, Refusal};
-use crate::error::Error;
+use crate::budget::{Charge, Demand, Ledger, MemoryKind, Refusal};
+use crate::error::{BudgetExceeded, Error};
 use crate::sync::lock;
 use crate::units::Bytes;
 
@@ -18,19 +18,6 @@ const REMEMBERED: usize = 10_000;
 const FRESH: Duration = Duration::from_millis(100);
 /// The longest time to live: a year.
 const MAX_TTL: Duration = Duration::from_secs(366 * 24 * 3600);
-
-/// Why a reservation was not granted or could not be changed. Nothing has changed.
-#[derive(Debug)]
-pub enum ReservationError {
-    /// The ledger refused it.
-    Refused(Refusal),
-    /// There is no such reservation, or it ended too long ago to be remembered.
-    NotFound,
-    /// It has ended: its time ran out, its process died, or it was released.
-    Ended(Box<Reservation>),
-    /// The watching thread, a pidfd or an argument: see the error.
-    Other(Error),
-}
 
 /// Every reservation of this process.
 #[derive(Debug)]
@@ -71,13 +58,14 @@ impl Reservations {
     /// Counts `spec` in the ledger until it ends.
     ///
     /// # Errors
-    /// [`ReservationError::Refused`], or INVALID_ARGUMENT for no bytes, a process that is not there, or a time to live
+    /// BUDGET_EXCEEDED, BUDGET_ADMISSION_CLOSED, NOT_FOUND for the budget, or INVALID_ARGUMENT for no bytes, a process that is not there, or a time to live
     /// of nothing or above a year.
-    pub fn reserve(&self, spec: ReservationSpec) -> Result<Reservation, ReservationError> {
+    pub fn reserve(&self, spec: ReservationSpec) -> Result<Reservation, Error> {
         check(&spec)?;
         self.look_at_holders();
         let holder = spec.pid.map(Holder::open).transpose().map_err(|errno| no_process(spec.pid, errno))?;
-        let charge = self.ledger.charge(spec.demand.clone()).map_err(ReservationError::Refused)?;
+        let charge =
+            self.ledger.charge(spec.demand.clone()).map_err(|refusal| refused(refusal, &spec.demand))?;
         let mut table = lock(&self.table);
         let id = table.next_id;
         if let Some(holder) = &holder {
@@ -93,8 +81,8 @@ impl Reservations {
     /// The holder has faulted it in: from here on the host's own figures show it. Twice is no error.
     ///
     /// # Errors
-    /// [`ReservationError::NotFound`], [`ReservationError::Ended`].
-    pub fn commit(&self, id: u64) -> Result<Reservation, ReservationError> {
+    /// NOT_FOUND, LEASE_EXPIRED.
+    pub fn commit(&self, id: u64) -> Result<Reservation, Error> {
         lock(&self.table).change(id, |live| {
             live.reservation.state = ReservationState::Committed;
             live.show(live.reservation.spec.demand.mapped);
@@ -104,9 +92,9 @@ impl Reservations {
     /// It lasts `ttl` from now.
     ///
     /// # Errors
-    /// [`ReservationError::NotFound`], [`ReservationError::Ended`]; INVALID_ARGUMENT for a time of nothing or above a
+    /// NOT_FOUND, LEASE_EXPIRED; INVALID_ARGUMENT for a time of nothing or above a
     /// year.
-    pub fn renew(&self, id: u64, ttl: Duration) -> Result<Reservation, ReservationError> {
+    pub fn renew(&self, id: u64, ttl: Duration) -> Result<Reservation, Error> {
         check_ttl(Some(ttl))?;
         let renewed = lock(&self.table).renew(id, ttl);
         self.watch.wake();
@@ -116,8 +104,8 @@ impl Reservations {
     /// Gives it back. A reservation that was released before is answered again.
     ///
     /// # Errors
-    /// [`ReservationError::NotFound`]; [`ReservationError::Ended`] when it expired or its process died.
-    pub fn release(&self, id: u64) -> Result<Reservation, ReservationError> {
+    /// NOT_FOUND; LEASE_EXPIRED when it expired or its process died.
+    pub fn release(&self, id: u64) -> Result<Reservation, Error> {
         lock(&self.table).release(id)
     }
 
@@ -146,20 +134,21 @@ impl Table {
         let (created_at, deadline) = (SystemTime::now(), spec.ttl.map(|ttl| Instant::now() + ttl));
         let expires_at = spec.ttl.map(|ttl| created_at + ttl);
         let state = ReservationState::Held;
-        let reservation = Reservation { id, spec, state, resident: Bytes::ZERO, created_at, expires_at };
+        let reservation =
+            Reservation { id, spec, state, resident: Bytes::ZERO, created_at, expires_at, ended_at: None };
         self.deadlines.extend(deadline.map(|deadline| ((deadline, id), ())));
         self.live.insert(id, Live { reservation: reservation.clone(), deadline, holder, charge });
         reservation
     }
 
-    fn change(&mut self, id: u64, change: impl FnOnce(&mut Live)) -> Result<Reservation, ReservationError> {
+    fn change(&mut self, id: u64, change: impl FnOnce(&mut Live)) -> Result<Reservation, Error> {
         self.expire_due(Instant::now());
         let Some(live) = self.live.get_mut(&id) else { return Err(self.gone(id)) };
         change(live);
         Ok(live.reservation.clone())
     }
 
-    fn renew(&mut self, id: u64, ttl: Duration) -> Result<Reservation, ReservationError> {
+    fn renew(&mut self, id: u64, ttl: Duration) -> Result<Reservation, Error> {
         let deadline = Instant::now() + ttl;
         let mut earlier = None;
         let renewed = self.change(id, |live| {
@@ -173,14 +162,14 @@ impl Table {
         Ok(renewed)
     }
 
-    fn release(&mut self, id: u64) -> Result<Reservation, ReservationError> {
+    fn release(&mut self, id: u64) -> Result<Reservation, Error> {
         self.expire_due(Instant::now());
         if let Some(released) = self.end(id, ReservationState::Released) {
             return Ok(released);
         }
-        match self.gone(id) {
-            ReservationError::Ended(ended) if ended.state == ReservationState::Released => Ok(*ended),
-            error => Err(error),
+        match self.remembered(id) {
+            Some(ended) if ended.state == ReservationState::Released => Ok(ended.clone()),
+            _ => Err(self.gone(id)),
         }
     }
 
@@ -213,7 +202,8 @@ impl Table {
             self.deadlines.remove(&(deadline, id));
         }
         drop(live.charge);
-        let ended = Reservation { state, resident: Bytes::ZERO, ..live.reservation };
+        let ended_at = Some(SystemTime::now());
+        let ended = Reservation { state, ended_at, resident: Bytes::ZERO, ..live.reservation };
         self.ended.push_back(ended.clone());
         if self.ended.len() > REMEMBERED {
             self.ended.pop_front();
@@ -221,9 +211,20 @@ impl Table {
         Some(ended)
     }
 
-    fn gone(&self, id: u64) -> ReservationError {
-        let ended = self.ended.iter().rev().find(|ended| ended.id == id);
-        ended.map_or(ReservationError::NotFound, |ended| ReservationError::Ended(Box::new(ended.clone())))
+    fn remembered(&self, id: u64) -> Option<&Reservation> {
+        self.ended.iter().rev().find(|ended| ended.id == id)
+    }
+
+    /// Why there is no live reservation `id`.
+    fn gone(&self, id: u64) -> Error {
+        match self.remembered(id) {
+            None => Error::NotFound { what: "reservation", id: id.to_string() },
+            Some(ended) => Error::LeaseExpired {
+                id,
+                how: ended.state.told(),
+                ended_at: ended.ended_at.unwrap_or(ended.created_at),
+            },
+        }
     }
 
     /// Attributes what each process has faulted in since its grants to its reservations, the oldest first; nothing is
@@ -277,24 +278,38 @@ impl Live {
     }
 }
 
-fn check(spec: &ReservationSpec) -> Result<(), ReservationError> {
+fn check(spec: &ReservationSpec) -> Result<(), Error> {
     if spec.demand.mapped == Bytes::ZERO {
-        return Err(ReservationError::Other(Error::invalid("bytes", "must be at least 1")));
+        return Err(Error::invalid("bytes", "must be at least 1"));
     }
     check_ttl(spec.ttl)
 }
 
-fn check_ttl(ttl: Option<Duration>) -> Result<(), ReservationError> {
+fn check_ttl(ttl: Option<Duration>) -> Result<(), Error> {
     match ttl {
         Some(ttl) if ttl.is_zero() || ttl > MAX_TTL => {
             let reason = format!("must be 1 to {}", MAX_TTL.as_secs());
-            Err(ReservationError::Other(Error::invalid("ttl_seconds", reason)))
+            Err(Error::invalid("ttl_seconds", reason))
         }
         _ => Ok(()),
     }
 }
 
-fn no_process(pid: Option<u32>, errno: rustix::io::Errno) -> ReservationError {
+fn no_process(pid: Option<u32>, errno: rustix::io::Errno) -> Error {
     let reason = format!("must be a process that can be watched: {} ({errno})", pid.unwrap_or_default());
-    ReservationError::Other(Error::invalid("pid", reason))
+    Error::invalid("pid", reason)
+}
+
+fn refused(refusal: Refusal, demand: &Demand) -> Error {
+    match refusal {
+        Refusal::AdmissionClosed => Error::BudgetAdmissionClosed { budget: demand.budget.clone() },
+        Refusal::Other(error) => error,
+        Refusal::Exceeded(quote) => Error::BudgetExceeded(Box::new(BudgetExceeded {
+            budget: demand.budget.clone(),
+            requested: quote.mapped,
+            available: quote.available,
+            limited_by: quote.limited_by,
+            rank: demand.rank,
+        })),
+    }
 }
