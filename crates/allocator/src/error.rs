@@ -181,7 +181,7 @@ pub enum Error {
         budget: String,
     },
     /// Something named that does not exist.
-    #[error("There is no {what} {id}.")]
+    #[error("There is no {what} {id:?}.")]
     NotFound {
         /// What was looked for.
         what: &'static str,

@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
+use napi::bindgen_prelude::Either;
 use napi_derive::napi;
 
 use super::budget::{BudgetChange, BudgetReading, BudgetTerms, js_budget};
-use super::failure::{Outcome, outcome};
+use super::failure::{Failure, outcome};
 use super::host::{HostReading, js_host};
 use super::host_buffer::HostBuffer;
 use super::logical_pool::LogicalHostPool;
@@ -103,7 +104,7 @@ impl HostAllocator {
         name: String,
         terms: BudgetTerms,
         existing_is_fine: bool,
-    ) -> Outcome<BudgetReading> {
+    ) -> napi::Result<Either<BudgetReading, Failure>> {
         let allocator = Arc::clone(&self.allocator);
         let create = move || {
             let terms = terms.check()?;
@@ -114,7 +115,11 @@ impl HostAllocator {
 
     /// Changes a budget.
     #[napi]
-    pub async fn update_budget(&self, name: String, change: BudgetChange) -> Outcome<BudgetReading> {
+    pub async fn update_budget(
+        &self,
+        name: String,
+        change: BudgetChange,
+    ) -> napi::Result<Either<BudgetReading, Failure>> {
         let allocator = Arc::clone(&self.allocator);
         let update =
             move || change.check().and_then(|change| allocator.ledger().update_budget(&name, &change));
@@ -123,14 +128,17 @@ impl HostAllocator {
 
     /// Removes a budget that holds nothing; answers what it was.
     #[napi]
-    pub async fn delete_budget(&self, name: String) -> Outcome<BudgetReading> {
+    pub async fn delete_budget(&self, name: String) -> napi::Result<Either<BudgetReading, Failure>> {
         let allocator = Arc::clone(&self.allocator);
         outcome(off_loop(move || allocator.ledger().delete_budget(&name)).await?, js_budget)
     }
 
     /// What making the pool would do now.
     #[napi(js_name = "planV4PagedPool")]
-    pub async fn plan_v4_paged_pool(&self, spec: V4PagedPoolSpec) -> Outcome<V4PagedPoolPlan> {
+    pub async fn plan_v4_paged_pool(
+        &self,
+        spec: V4PagedPoolSpec,
+    ) -> napi::Result<Either<V4PagedPoolPlan, Failure>> {
         let allocator = Arc::clone(&self.allocator);
         let plan = move || spec.check().and_then(|spec| pool::V4PagedHostPool::plan(&allocator, &spec));
         outcome(off_loop(plan).await?, |plan| js_plan(&plan))
@@ -138,14 +146,20 @@ impl HostAllocator {
 
     /// Bookkeeping only: synchronous.
     #[napi]
-    pub fn create_logical_host_pool(&self, spec: LogicalPoolSpec) -> Outcome<LogicalHostPool> {
+    pub fn create_logical_host_pool(
+        &self,
+        spec: LogicalPoolSpec,
+    ) -> napi::Result<Either<LogicalHostPool, Failure>> {
         let pool = spec.check().and_then(|(size, page_size)| pool::LogicalHostPool::new(size, page_size));
         outcome(pool, LogicalHostPool::new)
     }
 
     /// Charged, mapped and bound, nothing faulted in yet.
     #[napi(js_name = "mapV4PagedPool")]
-    pub async fn map_v4_paged_pool(&self, spec: V4PagedPoolSpec) -> Outcome<V4PagedHostPool> {
+    pub async fn map_v4_paged_pool(
+        &self,
+        spec: V4PagedPoolSpec,
+    ) -> napi::Result<Either<V4PagedHostPool, Failure>> {
         let allocator = Arc::clone(&self.allocator);
         let map = move || spec.check().and_then(|spec| pool::V4PagedHostPool::allocate(&allocator, spec));
         outcome(off_loop(map).await?, V4PagedHostPool::new)
@@ -153,7 +167,7 @@ impl HostAllocator {
 
     /// Charged, mapped and bound, nothing faulted in yet.
     #[napi]
-    pub async fn map_host_buffer(&self, spec: HostBufferSpec) -> Outcome<HostBuffer> {
+    pub async fn map_host_buffer(&self, spec: HostBufferSpec) -> napi::Result<Either<HostBuffer, Failure>> {
         let allocator = Arc::clone(&self.allocator);
         let map = move || spec.check().and_then(|spec| memory::HostBuffer::allocate(&allocator, spec));
         outcome(off_loop(map).await?, HostBuffer::new)

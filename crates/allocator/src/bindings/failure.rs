@@ -159,11 +159,12 @@ pub enum Failure {
     InvalidArgument { message: String, field: String },
 }
 
-/// A value, or why there is none; an unreadable host is neither, and is thrown.
-pub(super) type Outcome<T> = napi::Result<Either<T, Failure>>;
-
-/// Carries a core result over the border.
-pub(super) fn outcome<T, U>(result: Result<T, Error>, convert: impl FnOnce(T) -> U) -> Outcome<U> {
+/// Carries a core result over the border. Methods spell this type out: behind an alias the macro that exports them does
+/// not see the `Result`, and would hand an error over as if it were a value.
+pub(super) fn outcome<T, U>(
+    result: Result<T, Error>,
+    convert: impl FnOnce(T) -> U,
+) -> napi::Result<Either<U, Failure>> {
     match result {
         Ok(value) => Ok(Either::A(convert(value))),
         Err(error) => failure(error).map(Either::B),
@@ -215,9 +216,8 @@ pub(super) fn failure(error: Error) -> napi::Result<Failure> {
             Failure::LeaseExpired { message, id: js(id), expired_at: js_time(ended_at) }
         }
         Error::NotFound { what: _, id } => Failure::NotFound { message, id },
-        Error::InvalidArgument { field, reason } => {
-            let field = contract_spelling(field);
-            Failure::InvalidArgument { message: format!("{field} {reason}"), field }
+        Error::InvalidArgument { field, .. } => {
+            Failure::InvalidArgument { message: contract_spelling(&message), field: contract_spelling(field) }
         }
         Error::HostUnreadable(_) => return Err(napi::Error::from_reason(message)),
     })
@@ -272,11 +272,11 @@ fn aligned(size: u64, page_size: u64) -> (f64, f64) {
     (js(down), js(down.saturating_add(page_size)))
 }
 
-/// `memory.numa_node` as the contract spells it: `memory.numaNode`.
-fn contract_spelling(field: &str) -> String {
-    let mut spelled = String::with_capacity(field.len());
+/// Names of arguments as the contract spells them: `memory.numa_node` is `memory.numaNode`.
+fn contract_spelling(text: &str) -> String {
+    let mut spelled = String::with_capacity(text.len());
     let mut capital = false;
-    for letter in field.chars() {
+    for letter in text.chars() {
         match letter {
             '_' => capital = true,
             _ if capital => {

@@ -58,6 +58,7 @@ impl HostBuffer {
     /// Cancels, unmaps and gives the charge back; resolves to the bytes released, 0 when closed before.
     #[napi]
     pub async fn close(&self) -> napi::Result<f64> {
+        self.cancel();
         let buffer = Arc::clone(&self.buffer);
         off_loop(move || js_bytes(buffer.memory().close())).await
     }

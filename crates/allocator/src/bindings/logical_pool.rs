@@ -1,8 +1,9 @@
 //! `LogicalHostPool` for JS.
 
+use napi::bindgen_prelude::Either;
 use napi_derive::napi;
 
-use super::failure::{Outcome, outcome};
+use super::failure::{Failure, outcome};
 use super::number::{count, js};
 use super::slots::{SlotRange, SlotStats, check_indices, check_ranges, js_ranges, js_stats};
 use crate::pool;
@@ -29,20 +30,20 @@ impl LogicalHostPool {
 
     /// Takes slots; refuses a size that is no multiple of the page.
     #[napi]
-    pub fn allocate_slots(&self, need_size: f64) -> Outcome<Vec<SlotRange>> {
+    pub fn allocate_slots(&self, need_size: f64) -> napi::Result<Either<Vec<SlotRange>, Failure>> {
         let taken = count("need_size", need_size).and_then(|need| self.pool.allocate_slots(need));
         outcome(taken, js_ranges)
     }
 
     /// Gives slots back; answers how many.
     #[napi]
-    pub fn free_indices(&self, indices: Vec<f64>) -> Outcome<f64> {
+    pub fn free_indices(&self, indices: Vec<f64>) -> napi::Result<Either<f64, Failure>> {
         outcome(check_indices(indices).and_then(|indices| self.pool.free_slots(&indices)), js)
     }
 
     /// Gives slots back; answers how many.
     #[napi]
-    pub fn free_ranges(&self, ranges: Vec<SlotRange>) -> Outcome<f64> {
+    pub fn free_ranges(&self, ranges: Vec<SlotRange>) -> napi::Result<Either<f64, Failure>> {
         outcome(check_ranges(ranges).and_then(|ranges| self.pool.free_ranges(&ranges)), js)
     }
 

@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
+use napi::bindgen_prelude::Either;
 use napi_derive::napi;
 
-use super::failure::{Failure, Outcome, failure, outcome};
+use super::failure::{Failure, failure, outcome};
 use super::memory::{self, MemoryPlacement, PrefaultProgress};
 use super::number::{count, js, js_bytes};
 use super::off_loop::off_loop;
@@ -33,20 +34,20 @@ impl V4PagedHostPool {
 
     /// Takes slots, rounded up to a whole page.
     #[napi]
-    pub fn allocate_slots(&self, need_size: f64) -> Outcome<Vec<SlotRange>> {
+    pub fn allocate_slots(&self, need_size: f64) -> napi::Result<Either<Vec<SlotRange>, Failure>> {
         let taken = count("need_size", need_size).and_then(|need| self.pool.allocate_slots(need));
         outcome(taken, js_ranges)
     }
 
     /// Gives slots back; answers how many.
     #[napi]
-    pub fn free_indices(&self, indices: Vec<f64>) -> Outcome<f64> {
+    pub fn free_indices(&self, indices: Vec<f64>) -> napi::Result<Either<f64, Failure>> {
         outcome(check_indices(indices).and_then(|indices| self.pool.free_slots(&indices)), js)
     }
 
     /// Gives slots back; answers how many.
     #[napi]
-    pub fn free_ranges(&self, ranges: Vec<SlotRange>) -> Outcome<f64> {
+    pub fn free_ranges(&self, ranges: Vec<SlotRange>) -> napi::Result<Either<f64, Failure>> {
         outcome(check_ranges(ranges).and_then(|ranges| self.pool.free_ranges(&ranges)), js)
     }
 
@@ -90,6 +91,7 @@ impl V4PagedHostPool {
     /// Cancels, unmaps and gives the charge back; resolves to the bytes released, 0 when closed before.
     #[napi]
     pub async fn close(&self) -> napi::Result<f64> {
+        self.cancel();
         let pool = Arc::clone(&self.pool);
         off_loop(move || js_bytes(pool.memory().close())).await
     }

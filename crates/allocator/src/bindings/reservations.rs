@@ -3,10 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use napi::bindgen_prelude::Either;
 use napi_derive::napi;
 
 use super::allocator::HostAllocator;
-use super::failure::{Outcome, outcome};
+use super::failure::{Failure, outcome};
 use super::memory::{Backing, OnHugepageShortage};
 use super::number::{bytes, count, js, js_bytes, js_time, small};
 use super::off_loop::off_loop;
@@ -115,7 +116,7 @@ impl HostReservations {
 
     /// Counts memory that somebody else maps.
     #[napi]
-    pub async fn reserve(&self, spec: ReservationSpec) -> Outcome<ReservationReading> {
+    pub async fn reserve(&self, spec: ReservationSpec) -> napi::Result<Either<ReservationReading, Failure>> {
         let (allocator, reservations) = (Arc::clone(&self.allocator), Arc::clone(&self.reservations));
         let reserve = move || reservations.reserve(spec.check(&allocator)?);
         outcome(off_loop(reserve).await?, js_reservation)
@@ -123,14 +124,14 @@ impl HostReservations {
 
     /// The holder has faulted it in.
     #[napi]
-    pub fn commit(&self, id: f64) -> Outcome<ReservationReading> {
+    pub fn commit(&self, id: f64) -> napi::Result<Either<ReservationReading, Failure>> {
         let committed = count("id", id).and_then(|id| self.reservations.commit(id));
         outcome(committed, js_reservation)
     }
 
     /// It lasts so many seconds from now.
     #[napi]
-    pub fn renew(&self, id: f64, ttl_seconds: f64) -> Outcome<ReservationReading> {
+    pub fn renew(&self, id: f64, ttl_seconds: f64) -> napi::Result<Either<ReservationReading, Failure>> {
         let renew = || {
             let (id, ttl) = (count("id", id)?, Duration::from_secs(count("ttl_seconds", ttl_seconds)?));
             self.reservations.renew(id, ttl)
@@ -140,7 +141,7 @@ impl HostReservations {
 
     /// Gives it back.
     #[napi]
-    pub fn release(&self, id: f64) -> Outcome<ReservationReading> {
+    pub fn release(&self, id: f64) -> napi::Result<Either<ReservationReading, Failure>> {
         let released = count("id", id).and_then(|id| self.reservations.release(id));
         outcome(released, js_reservation)
     }

@@ -106,7 +106,7 @@ impl V4PagedPoolSpec {
     pub(super) fn check(self) -> Result<pool::V4PagedPoolSpec, Error> {
         Ok(pool::V4PagedPoolSpec {
             name: self.name,
-            layer_num: small("layer_num", self.layer_num, u32::MAX)?,
+            layer_num: small("layer_num", self.layer_num, pool::MAX_LAYERS)?,
             num_host_pages: count("num_host_pages", self.num_host_pages)?,
             item_bytes: bytes("item_bytes", self.item_bytes)?,
             slot_page_size: count("slot_page_size", self.slot_page_size)?,

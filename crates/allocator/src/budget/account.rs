@@ -192,7 +192,7 @@ fn check_bytes(field: &'static str, bytes: Option<Bytes>) -> Result<(), Error> {
 fn check_fraction(fraction: Option<f64>) -> Result<(), Error> {
     match fraction {
         Some(fraction) if !(fraction > 0.0 && fraction <= 1.0) => {
-            Err(Error::invalid("fraction", format!("must be above 0 and at most 1, got {fraction}")))
+            Err(Error::invalid("fraction", format!("must be above 0 and at most 1, got {fraction:?}")))
         }
         _ => Ok(()),
     }

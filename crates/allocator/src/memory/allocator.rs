@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
+use super::headroom::InFlight;
 use super::host_memory::{Held, HostMemory, Placement};
 use super::quota::{Permit, Quota};
 use super::request::{MemoryRequest, OnHugepageShortage};
@@ -20,6 +21,7 @@ pub struct HostMemoryAllocator {
     root: HostRoot,
     ledger: Arc<Ledger>,
     quota: Arc<Quota>,
+    in_flight: Arc<InFlight>,
 }
 
 /// Why there is no memory. The callers put their own sentence to it.
@@ -77,7 +79,8 @@ impl HostMemoryAllocator {
         let mut reader = HostReader::new(root.clone());
         AdmissionReading::read(&mut reader)?;
         let ledger = Ledger::new(Box::new(RootSource(Mutex::new(reader))), reserve);
-        Ok(Self { root, ledger, quota: Quota::of_this_process() })
+        let in_flight = InFlight::beside(reserve);
+        Ok(Self { root, ledger, quota: Quota::of_this_process(), in_flight })
     }
 
     /// The ledger that every allocation is charged to.
@@ -151,7 +154,7 @@ impl HostMemoryAllocator {
         let mappings = attempt.request.mapping_count.into();
         let permit = self.quota.take(mappings, attempt.backing.is_memfd().into());
         let permit = permit.map_err(|errno| attempt.failed(HostBufferFailure::System, Some(errno)))?;
-        attempt.map(charge, permit)
+        attempt.map(charge, permit, Arc::clone(&self.in_flight))
     }
 }
 
@@ -177,7 +180,12 @@ impl Attempt<'_> {
         self.request.demand(self.backing).ok_or_else(|| self.failed(HostBufferFailure::SizeOverflow, None))
     }
 
-    fn map(&self, charge: PendingCharge, permit: Permit) -> Result<HostMemory, AllocationError> {
+    fn map(
+        &self,
+        charge: PendingCharge,
+        permit: Permit,
+        in_flight: Arc<InFlight>,
+    ) -> Result<HostMemory, AllocationError> {
         let (file, regions) = self.regions().map_err(|errno| self.failed(self.reason(errno), Some(errno)))?;
         if let Some(node) = self.request.wish.node.id() {
             let bound = regions.iter().try_for_each(|region| region.bind(node));
@@ -185,7 +193,7 @@ impl Attempt<'_> {
         }
         let charge = charge.commit();
         let placement = self.placement(charge.mapped());
-        let held = Held { regions, file, permit, charge };
+        let held = Held { regions, file, permit, in_flight, charge };
         Ok(HostMemory::new(self.request.clone(), self.online_nodes(), placement, held))
     }
 
@@ -202,8 +210,9 @@ impl Attempt<'_> {
             return Ok((None, regions));
         }
         let file = sealed_memfd(each.checked_mul(count).ok_or(too_long)?, hugepage)?;
-        let regions =
-            (0..count).map(|n| Region::of_file(&file, n * each, length)).collect::<Result<_, _>>()?;
+        let regions = (0..count)
+            .map(|n| Region::of_file(&file, n * each, length, hugepage))
+            .collect::<Result<_, _>>()?;
         Ok((Some(file), regions))
     }
 

@@ -4,12 +4,25 @@
 //! memory. Faulting in regardless would wake the OOM killer, which may take an innocent neighbour first. The figures
 //! are always the real machine's, even below a fake host root: it is the real kernel that hands out the pages.
 
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+
 use crate::error::HostBufferFailure;
 use crate::host::{AdmissionReading, HostReader, HostRoot, NodeMemory};
+use crate::sync::lock;
 use crate::units::{Bytes, NumaNode};
 
-/// What stays free beyond the piece itself: the kernel's watermarks and everyone's small change.
+/// What stays free of the host's reserve: the kernel's watermarks and everyone's small change.
 const MARGIN: Bytes = Bytes::mebibytes(128);
+/// Page tables for ordinary pages take 1/512 of what they map; twice that is left for them.
+const PAGE_TABLE_PART: u64 = 256;
+
+/// The pieces of ordinary memory that all prefaults of this process are faulting in at the moment.
+#[derive(Debug)]
+pub(super) struct InFlight {
+    margin: Bytes,
+    bytes: Mutex<Bytes>,
+    landed: Condvar,
+}
 
 /// What a prefault must leave alone.
 #[derive(Clone, Debug)]
@@ -17,29 +30,81 @@ pub(super) enum Headroom {
     /// Hugepages: reserved by the mapping, ordinary memory is not touched.
     Reserved,
     /// Ordinary pages from the node, or from anywhere.
-    Ordinary(NumaNode),
+    Ordinary(NumaNode, Arc<InFlight>),
+}
+
+/// Leave to fault in a piece; given back when dropped.
+#[derive(Debug)]
+pub(super) struct Leave<'a>(Option<(&'a InFlight, Bytes)>);
+
+impl InFlight {
+    /// For a host that keeps `reserve` for itself. The ledger has promised everything but that, so the margin is never
+    /// more: what the ledger granted can be faulted in.
+    pub(super) fn beside(reserve: Bytes) -> Arc<Self> {
+        Arc::new(Self { margin: MARGIN.min(reserve), bytes: Mutex::new(Bytes::ZERO), landed: Condvar::new() })
+    }
+
+    /// Near the limit a piece waits for those in flight to land, since they show in the figures only in part.
+    fn enter(&self, node: NumaNode, piece: Bytes) -> Result<(), HostBufferFailure> {
+        let mut in_flight = lock(&self.bytes);
+        loop {
+            let wanted = in_flight.saturating_add(piece);
+            let tables = Bytes::new(wanted.get() / PAGE_TABLE_PART);
+            match admit(&machine()?, node, wanted.saturating_add(tables), self.margin) {
+                Ok(()) => break,
+                Err(refusal) if *in_flight == Bytes::ZERO => return Err(refusal),
+                Err(_) => in_flight = self.landed.wait(in_flight).unwrap_or_else(PoisonError::into_inner),
+            }
+        }
+        *in_flight = in_flight.saturating_add(piece);
+        Ok(())
+    }
+
+    fn land(&self, piece: Bytes) {
+        let mut in_flight = lock(&self.bytes);
+        *in_flight = in_flight.saturating_sub(piece);
+        self.landed.notify_all();
+    }
 }
 
 impl Headroom {
-    /// Whether `bytes` more can be faulted in without taking the machine to its last pages.
-    pub(super) fn admit(&self, bytes: Bytes) -> Result<(), HostBufferFailure> {
+    /// Leave to fault in `piece` without taking the machine to its last pages.
+    pub(super) fn admit(&self, piece: Bytes) -> Result<Leave<'_>, HostBufferFailure> {
         match self {
-            Self::Reserved => Ok(()),
-            Self::Ordinary(node) => {
-                let machine = AdmissionReading::read(&mut HostReader::new(HostRoot::default()))
-                    .map_err(|_| HostBufferFailure::System)?;
-                admit(&machine, *node, bytes.saturating_add(MARGIN))
+            Self::Reserved => Ok(Leave(None)),
+            Self::Ordinary(node, in_flight) => {
+                in_flight.enter(*node, piece)?;
+                Ok(Leave(Some((in_flight, piece))))
             }
         }
     }
 }
 
-fn admit(machine: &AdmissionReading, node: NumaNode, bytes: Bytes) -> Result<(), HostBufferFailure> {
+impl Drop for Leave<'_> {
+    fn drop(&mut self) {
+        if let Some((in_flight, piece)) = self.0 {
+            in_flight.land(piece);
+        }
+    }
+}
+
+fn machine() -> Result<AdmissionReading, HostBufferFailure> {
+    AdmissionReading::read(&mut HostReader::new(HostRoot::default())).map_err(|_| HostBufferFailure::System)
+}
+
+/// A node keeps a margin of its own ([`NodeMemory::bindable_bytes`]), the same that the ledger keeps.
+fn admit(
+    machine: &AdmissionReading,
+    node: NumaNode,
+    bytes: Bytes,
+    margin: Bytes,
+) -> Result<(), HostBufferFailure> {
     let cgroup = machine.cgroup.as_ref().map_or(u64::MAX, |cgroup| cgroup.available_bytes);
-    if Bytes::new(machine.memory.mem_available_bytes) < bytes {
+    let with_margin = bytes.saturating_add(margin);
+    if Bytes::new(machine.memory.mem_available_bytes) < with_margin {
         return Err(HostBufferFailure::HostMemoryExhausted);
     }
-    if Bytes::new(cgroup) < bytes {
+    if Bytes::new(cgroup) < with_margin {
         return Err(HostBufferFailure::CgroupLimit);
     }
     let on_node = |node| machine.node(node).map_or(0, NodeMemory::bindable_bytes);
@@ -80,23 +145,38 @@ mod tests {
     #[test]
     fn each_limit_refuses_by_its_own_name() {
         let (any, node_0) = (NumaNode::Any, NumaNode::Node(0));
-        let bytes = Bytes::new(10);
+        let refusal = |machine, node| admit(&machine, node, Bytes::new(8), Bytes::new(2)).err();
+        assert_eq!(refusal(machine(10, 10, 0), any), None, "equal is enough, and the node is not asked");
+        assert_eq!(refusal(machine(9, 10, 10), any), Some(HostBufferFailure::HostMemoryExhausted));
+        assert_eq!(refusal(machine(10, 9, 10), any), Some(HostBufferFailure::CgroupLimit));
+        assert_eq!(refusal(machine(10, 10, 8), node_0), None, "the node's margin is in its figure already");
+        assert_eq!(refusal(machine(10, 10, 7), node_0), Some(HostBufferFailure::NumaNodeExhausted));
         assert_eq!(
-            admit(&machine(10, 10, 0), any, bytes),
-            Ok(()),
-            "equal is enough, and the node is not asked"
-        );
-        assert_eq!(admit(&machine(9, 10, 10), any, bytes), Err(HostBufferFailure::HostMemoryExhausted));
-        assert_eq!(admit(&machine(10, 9, 10), any, bytes), Err(HostBufferFailure::CgroupLimit));
-        assert_eq!(admit(&machine(10, 10, 9), node_0, bytes), Err(HostBufferFailure::NumaNodeExhausted));
-        assert_eq!(
-            admit(&machine(10, 10, 10), NumaNode::Node(7), bytes),
-            Err(HostBufferFailure::NumaNodeExhausted)
+            refusal(machine(10, 10, 10), NumaNode::Node(7)),
+            Some(HostBufferFailure::NumaNodeExhausted)
         );
     }
 
     #[test]
     fn reserved_hugepages_need_no_look() {
-        assert_eq!(Headroom::Reserved.admit(Bytes::new(u64::MAX)), Ok(()));
+        assert!(Headroom::Reserved.admit(Bytes::new(u64::MAX)).is_ok());
+    }
+
+    #[test]
+    fn the_margin_is_never_more_than_the_reserve() {
+        assert_eq!(InFlight::beside(Bytes::ZERO).margin, Bytes::ZERO);
+        assert_eq!(InFlight::beside(Bytes::mebibytes(10 << 10)).margin, MARGIN);
+    }
+
+    #[test]
+    fn a_piece_that_has_landed_is_in_flight_no_more() {
+        let in_flight = InFlight::beside(Bytes::ZERO);
+        let headroom = Headroom::Ordinary(NumaNode::Any, Arc::clone(&in_flight));
+        let leave = headroom.admit(Bytes::new(4096)).unwrap();
+        assert_eq!(*lock(&in_flight.bytes), Bytes::new(4096));
+        drop(leave);
+        assert_eq!(*lock(&in_flight.bytes), Bytes::ZERO);
+        assert!(headroom.admit(Bytes::new(1 << 60)).is_err());
+        assert_eq!(*lock(&in_flight.bytes), Bytes::ZERO);
     }
 }

@@ -3,9 +3,9 @@
 use std::fs::File;
 use std::os::unix::fs::MetadataExt;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{OnceLock, RwLock};
+use std::sync::{Arc, OnceLock, RwLock};
 
-use super::headroom::Headroom;
+use super::headroom::{Headroom, InFlight};
 use super::numa::{NodeBytes, bytes_by_node};
 use super::prefault::{Prefault, PrefaultError, usable_cpus};
 use super::progress::{PrefaultProgress, Progress};
@@ -66,6 +66,8 @@ pub(super) struct Held {
     pub(super) file: Option<File>,
     #[expect(dead_code, reason = "held, not read: dropping it gives the mappings and descriptors back")]
     pub(super) permit: Permit,
+    /// What all prefaults of this process are faulting in.
+    pub(super) in_flight: Arc<InFlight>,
     pub(super) charge: Charge,
 }
 
@@ -136,12 +138,13 @@ impl HostMemory {
         let held = read(&self.held);
         let held = held.as_ref().ok_or(PrefaultError::CANCELLED)?;
         let page = self.placement.alignment;
+        let ordinary = || Headroom::Ordinary(self.placement.node, Arc::clone(&held.in_flight));
         let hugetlb = self.placement.actual_backing.is_hugetlb();
         let prefault = Prefault {
             regions: &held.regions,
             most_threads,
             page,
-            headroom: if hugetlb { Headroom::Reserved } else { Headroom::Ordinary(self.placement.node) },
+            headroom: if hugetlb { Headroom::Reserved } else { ordinary() },
             charge: &held.charge,
             progress: &self.progress,
             cancelled: &self.cancelled,
@@ -151,7 +154,7 @@ impl HostMemory {
         Ok(())
     }
 
-    /// Makes a running prefault stop after the pieces it is at. Harmless otherwise. Never blocks.
+    /// Makes a prefault, running or yet to come, stop after the steps it is at. Never blocks.
     pub fn cancel(&self) {
         self.cancelled.store(true, Ordering::Relaxed);
     }

@@ -8,6 +8,7 @@ mod buffer;
 mod headroom;
 mod host_memory;
 mod numa;
+mod pieces;
 mod prefault;
 mod progress;
 mod quota;

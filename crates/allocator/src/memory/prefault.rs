@@ -1,14 +1,15 @@
 //! Faulting memory in on several threads, with progress, cancellation and an errno instead of a signal.
 //!
-//! Each thread takes the next piece of whichever mapping has one left and asks for it with `MADV_POPULATE_WRITE`
-//! (madvise(2), Linux 5.14), which answers where a touch would raise SIGBUS.
+//! Each thread takes the next piece and asks for it, a step at a time, with `MADV_POPULATE_WRITE` (madvise(2), Linux
+//! 5.14), which answers where a touch would raise SIGBUS.
 
 use std::ops::Range;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, OnceLock};
 use std::thread;
 
 use super::headroom::Headroom;
+use super::pieces::Pieces;
 use super::progress::Progress;
 use super::sys::Region;
 use crate::budget::Charge;
@@ -17,8 +18,9 @@ use crate::error::HostBufferFailure;
 use crate::sync::lock;
 use crate::units::Bytes;
 
-/// Small enough to stop and to report often, large enough that a system call a piece does not show.
-const PIECE: usize = 64 << 20;
+/// What one system call faults in. The kernel holds the lock of the address space meanwhile, and every other thread that
+/// maps memory, the one that answers requests among them, waits for it.
+const STEP: usize = 4 << 20;
 /// A thread is worth starting for this much.
 const BYTES_PER_THREAD: u64 = 128 << 20;
 
@@ -55,12 +57,12 @@ impl Prefault<'_> {
     /// Faults everything in and blocks until that is done, refused or cancelled. What was faulted in before a
     /// failure is still there: the caller unmaps.
     pub(super) fn run(&self) -> Result<(), PrefaultError> {
-        let pieces = Pieces::new(self.regions, self.page);
+        let pieces = Pieces::of(self.regions, self.page);
         let failure = Mutex::new(None);
         let threads = self.threads();
         self.progress.begin(threads);
         let work = || {
-            if let Err(error) = self.work(&pieces, threads) {
+            if let Err(error) = self.work(&pieces) {
                 pieces.stop();
                 lock(&failure).get_or_insert(error);
             }
@@ -75,15 +77,26 @@ impl Prefault<'_> {
         }
     }
 
-    fn work(&self, pieces: &Pieces<'_>, threads: u32) -> Result<(), PrefaultError> {
-        while let Some((region, range)) = pieces.next() {
+    fn work(&self, pieces: &Pieces<'_>) -> Result<(), PrefaultError> {
+        while let Some(piece) = pieces.take() {
+            let leave = self.headroom.admit(piece.bytes());
+            let _leave = leave.map_err(|reason| PrefaultError { reason, errno: None })?;
+            for region in piece.regions {
+                self.populate(region, piece.range.clone())?;
+            }
+        }
+        Ok(())
+    }
+
+    fn populate(&self, region: &Region, range: Range<usize>) -> Result<(), PrefaultError> {
+        let step = STEP.max(usize::try_from(self.page.get()).unwrap_or(STEP));
+        for start in range.clone().step_by(step) {
             if self.cancelled.load(Ordering::Relaxed) {
                 return Err(PrefaultError::CANCELLED);
             }
-            let bytes = bytes_of(range.len());
-            let in_flight = bytes.saturating_mul(threads.into());
-            self.headroom.admit(in_flight).map_err(|reason| PrefaultError { reason, errno: None })?;
-            region.populate(range).map_err(PrefaultError::kernel)?;
+            let end = range.end.min(start.saturating_add(step));
+            region.populate(start..end).map_err(PrefaultError::kernel)?;
+            let bytes = bytes_of(end - start);
             self.progress.add(bytes);
             self.charge.add_resident(bytes);
         }
@@ -122,38 +135,6 @@ fn run_together(threads: u32, work: &(impl Fn() + Sync)) {
         let _ = go.set(());
         work();
     });
-}
-
-/// The pieces of several mappings, handed out once each.
-struct Pieces<'a> {
-    regions: &'a [Region],
-    piece: usize,
-    next: AtomicUsize,
-    stopped: AtomicBool,
-}
-
-impl<'a> Pieces<'a> {
-    fn new(regions: &'a [Region], page: Bytes) -> Self {
-        let page = usize::try_from(page.get()).unwrap_or(PIECE);
-        Self { regions, piece: PIECE.max(page), next: AtomicUsize::new(0), stopped: AtomicBool::new(false) }
-    }
-
-    /// All regions have the same length, so the n-th piece is found by division.
-    fn next(&self) -> Option<(&'a Region, Range<usize>)> {
-        if self.stopped.load(Ordering::Relaxed) {
-            return None;
-        }
-        let length = self.regions.first()?.length();
-        let per_region = length.div_ceil(self.piece);
-        let index = self.next.fetch_add(1, Ordering::Relaxed);
-        let region = self.regions.get(index.checked_div(per_region)?)?;
-        let start = index.checked_rem(per_region)?.checked_mul(self.piece)?;
-        Some((region, start..length.min(start.saturating_add(self.piece))))
-    }
-
-    fn stop(&self) {
-        self.stopped.store(true, Ordering::Relaxed);
-    }
 }
 
 fn bytes_of(length: usize) -> Bytes {

@@ -1,8 +1,9 @@
 //! The system calls that map, fault, place and unmap memory: the only `unsafe` in the crate.
 //!
 //! [`Region`] is one mapping that unmaps itself. Everything it offers is bounds-checked and answers with an
-//! [`Errno`]; no operation on it can raise SIGBUS, because pages are faulted in by `MADV_POPULATE_WRITE` before
-//! they are read or written.
+//! [`Errno`]. Pages are faulted in by `MADV_POPULATE_WRITE` before they are read or written, so that a lack of memory is
+//! an errno and not SIGBUS; only a peer that was handed the memfd and punches holes into it at that very moment could
+//! still raise one, and no byte of this crate goes through here but its own reads and writes of pages.
 #![expect(unsafe_code, reason = "the one file that talks to the kernel about raw addresses")]
 
 use std::ffi::{c_int, c_ulong, c_void};
@@ -15,13 +16,15 @@ use crate::errno::Errno;
 use crate::units::Bytes;
 
 /// `MPOL_BIND`: strictly the given nodes (linux/mempolicy.h).
-const MPOL_BIND: c_int = 2;
+const MPOL_BIND: c_ulong = 2;
 /// `MPOL_F_NODE`: answer with a node (linux/mempolicy.h).
 const MPOL_F_NODE: c_ulong = 1;
 /// `MPOL_F_ADDR`: ask about an address (linux/mempolicy.h).
 const MPOL_F_ADDR: c_ulong = 2;
 /// Highest node number a mask below can name; the kernel's own limit is 1024 (CONFIG_NODES_SHIFT <= 10).
 const MAX_NODES: usize = 1024;
+/// The kernel reads one bit less than it is told (get_nodes in mm/mempolicy.c).
+const MAX_NODE_ARGUMENT: c_ulong = 1025;
 const MASK_WORD_BITS: usize = c_ulong::BITS as usize;
 /// `MAP_HUGE_SHIFT` = `MFD_HUGE_SHIFT`: where log2 of the hugepage size goes in the flags (asm-generic/hugetlb_encode.h).
 const HUGE_SHIFT: u32 = 26;
@@ -34,11 +37,16 @@ pub fn base_page() -> Bytes {
     Bytes::new(u64::try_from(bytes).unwrap_or(4096))
 }
 
+/// What one munmap takes. The kernel holds the lock of the address space until the pages are freed, and every other
+/// thread that maps memory waits for it.
+const UNMAP_STEP: usize = 16 << 20;
+
 /// One mapping, readable and writable, not inherited by a forked child, unmapped when dropped.
 #[derive(Debug)]
 pub(crate) struct Region {
     start: NonNull<u8>,
     length: usize,
+    unmap_step: usize,
 }
 
 // SAFETY: a Region owns its mapping; the pointer is not tied to the thread that made it.
@@ -50,16 +58,27 @@ impl Region {
     /// Maps `length` bytes of private anonymous memory; with a hugepage size, of that size (`length` a multiple).
     pub(crate) fn anonymous(length: usize, hugepage: Option<Bytes>) -> Result<Self, Errno> {
         let huge = hugepage.map_or(0, |size| libc::MAP_HUGETLB | huge_flag(size).cast_signed());
-        Self::map(length, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | huge, -1, 0)
+        Self::map(length, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | huge, -1, 0, hugepage)
     }
 
-    /// Maps `length` bytes of `file` from `offset`, shared.
-    pub(crate) fn of_file(file: &File, offset: u64, length: usize) -> Result<Self, Errno> {
+    /// Maps `length` bytes of `file` from `offset`, shared; a file on hugepages of that size, if any.
+    pub(crate) fn of_file(
+        file: &File,
+        offset: u64,
+        length: usize,
+        hugepage: Option<Bytes>,
+    ) -> Result<Self, Errno> {
         let offset = libc::off_t::try_from(offset).map_err(|_| Errno::new(libc::EOVERFLOW))?;
-        Self::map(length, libc::MAP_SHARED, file.as_raw_fd(), offset)
+        Self::map(length, libc::MAP_SHARED, file.as_raw_fd(), offset, hugepage)
     }
 
-    fn map(length: usize, flags: c_int, fd: c_int, offset: libc::off_t) -> Result<Self, Errno> {
+    fn map(
+        length: usize,
+        flags: c_int,
+        fd: c_int,
+        offset: libc::off_t,
+        hugepage: Option<Bytes>,
+    ) -> Result<Self, Errno> {
         let access = libc::PROT_READ | libc::PROT_WRITE;
         // SAFETY: with a null hint and no MAP_FIXED the kernel picks unused addresses; no memory of ours is touched.
         let start = unsafe { libc::mmap(std::ptr::null_mut(), length, access, flags, fd, offset) };
@@ -67,7 +86,8 @@ impl Region {
             return Err(last_errno());
         }
         let start = NonNull::new(start.cast()).ok_or(Errno::new(libc::ENOMEM))?;
-        let region = Self { start, length };
+        let hugepage = hugepage.and_then(|size| usize::try_from(size.get()).ok()).unwrap_or(UNMAP_STEP);
+        let region = Self { start, length, unmap_step: UNMAP_STEP.max(hugepage) };
         region.advise(0..length, libc::MADV_DONTFORK)?;
         Ok(region)
     }
@@ -98,12 +118,11 @@ impl Region {
     /// Binds the whole mapping strictly to `node`; before anything is faulted in (mbind(2)).
     pub(crate) fn bind(&self, node: u32) -> Result<(), Errno> {
         let mask = node_mask(node)?;
-        let max_node = c_ulong::try_from(MAX_NODES).unwrap_or(c_ulong::MAX);
-        let start = self.start.as_ptr();
-        // SAFETY: the range is this mapping, and the mask outlives the call and has MAX_NODES bits; the kernel
-        // reads max_node - 1 of them (mbind(2), notes).
+        let (start, mask, no_flags) = (self.start.as_ptr(), mask.as_ptr(), 0 as c_ulong);
+        // SAFETY: the range is this mapping, and the mask outlives the call and has MAX_NODES bits, as many as the
+        // kernel reads for MAX_NODE_ARGUMENT.
         let answer = unsafe {
-            libc::syscall(libc::SYS_mbind, start, self.length, MPOL_BIND, mask.as_ptr(), max_node, 0_u32)
+            libc::syscall(libc::SYS_mbind, start, self.length, MPOL_BIND, mask, MAX_NODE_ARGUMENT, no_flags)
         };
         ok_long(answer)
     }
@@ -127,7 +146,8 @@ impl Region {
     pub(crate) fn read(&self, offset: usize, into: &mut [u8]) -> Result<(), Errno> {
         let from = self.settled(offset, into.len())?;
         // SAFETY: `settled` checked the range and the kernel confirmed that its pages are there; `into` is ours alone,
-        // so the two cannot overlap.
+        // so the two cannot overlap. Another process that has the memfd may write meanwhile: then the bytes copied are
+        // old, new or mixed, as with any shared memory, and nothing here depends on them.
         unsafe { std::ptr::copy_nonoverlapping(from, into.as_mut_ptr(), into.len()) };
         Ok(())
     }
@@ -159,10 +179,18 @@ impl Region {
 }
 
 impl Drop for Region {
+    /// From the end, so that what is left stays one mapping.
     fn drop(&mut self) {
-        // SAFETY: the range was mapped by `map` with exactly this length, is unmapped once, and nobody else has it.
-        let answer = unsafe { libc::munmap(self.start.as_ptr().cast(), self.length) };
-        debug_assert_eq!(answer, 0, "munmap of an owned mapping");
+        while self.length > 0 {
+            let rest = (self.length - 1) / self.unmap_step * self.unmap_step;
+            // SAFETY: rest < length, so the result stays in this mapping.
+            let end = unsafe { self.start.as_ptr().add(rest) };
+            // SAFETY: rest..length is what is still mapped of this mapping behind `rest`, a multiple of its page size;
+            // nobody else has it, and it is unmapped once because `length` shrinks to `rest`.
+            let answer = unsafe { libc::munmap(end.cast(), self.length - rest) };
+            debug_assert_eq!(answer, 0, "munmap of an owned mapping");
+            self.length = rest;
+        }
     }
 }
 
@@ -176,7 +204,7 @@ pub(crate) fn sealed_memfd(length: u64, hugepage: Option<Bytes>) -> Result<File,
     // SAFETY: the call above just made this descriptor, and nobody else owns it.
     let file = unsafe { File::from_raw_fd(fd) };
     file.set_len(length).map_err(|error| Errno::of(&error))?;
-    let seals = libc::F_SEAL_SHRINK | libc::F_SEAL_GROW;
+    let seals = libc::F_SEAL_SHRINK | libc::F_SEAL_GROW | libc::F_SEAL_SEAL;
     // SAFETY: F_ADD_SEALS takes an int and touches no memory of ours.
     ok(unsafe { libc::fcntl(file.as_raw_fd(), libc::F_ADD_SEALS, seals) })?;
     Ok(file)

@@ -10,4 +10,4 @@ pub use layout::{Layout, PageLocation, PageShape};
 pub use logical::LogicalHostPool;
 pub use paged::V4PagedHostPool;
 pub use slot_pool::SlotStats;
-pub use spec::{V4PagedPoolPlan, V4PagedPoolSpec};
+pub use spec::{MAX_LAYERS, V4PagedPoolPlan, V4PagedPoolSpec};

@@ -1,6 +1,7 @@
 //! A slot allocator that many threads share, and its refusals in the documented words.
 
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::error::Error;
 use crate::slots::{SlotAllocator, SlotError, SlotRange};
@@ -23,18 +24,30 @@ pub struct SlotStats {
     pub largest_free_run_pages: u64,
 }
 
+/// Pages that all pools of this process may keep books on: about 160 MiB of bookkeeping when all are touched.
+const MAX_BOOKED_PAGES: u64 = 1 << 30;
+
+/// Pages that all pools of this process keep books on.
+static BOOKED_PAGES: AtomicU64 = AtomicU64::new(0);
+
 /// The slots of one pool. Each method holds the lock for microseconds.
 #[derive(Debug)]
-pub(super) struct SlotPool(Mutex<SlotAllocator>);
+pub(super) struct SlotPool {
+    slots: Mutex<SlotAllocator>,
+    booked_pages: u64,
+}
 
 impl SlotPool {
     pub(super) fn new(page_count: u64, page_size: u64, fields: SizeFields) -> Result<Self, Error> {
         let slots = SlotAllocator::new(page_count, page_size).map_err(|error| fields.refusal(&error))?;
-        Ok(Self(Mutex::new(slots)))
+        let within = |booked: u64| booked.checked_add(page_count).filter(|sum| *sum <= MAX_BOOKED_PAGES);
+        let booked = BOOKED_PAGES.fetch_update(Ordering::Relaxed, Ordering::Relaxed, within);
+        booked.map_err(|booked| fields.too_many(page_count, MAX_BOOKED_PAGES.saturating_sub(booked)))?;
+        Ok(Self { slots: Mutex::new(slots), booked_pages: page_count })
     }
 
     pub(super) fn stats(&self) -> SlotStats {
-        let slots = lock(&self.0);
+        let slots = lock(&self.slots);
         let page_size = slots.page_size();
         SlotStats {
             size: slots.slot_count(),
@@ -47,12 +60,12 @@ impl SlotPool {
     }
 
     pub(super) fn page_size(&self) -> u64 {
-        lock(&self.0).page_size()
+        lock(&self.slots).page_size()
     }
 
     /// Takes `slot_count` slots, a multiple of the page size, all or none.
     pub(super) fn allocate(&self, slot_count: u64) -> Result<Vec<SlotRange>, Error> {
-        let mut slots = lock(&self.0);
+        let mut slots = lock(&self.slots);
         let available = slots.free_pages().saturating_mul(slots.page_size());
         slots.allocate_slots(slot_count).map_err(|error| match error {
             SlotError::Exhausted { .. } => {
@@ -63,7 +76,7 @@ impl SlotPool {
     }
 
     pub(super) fn free_slots(&self, indices: &[u64], not_whole_pages: NotWholePages) -> Result<u64, Error> {
-        let freed = lock(&self.0).free_slots(indices);
+        let freed = lock(&self.slots).free_slots(indices);
         freed.map_err(|error| free_refusal(error, "indices", not_whole_pages))
     }
 
@@ -72,12 +85,18 @@ impl SlotPool {
         ranges: &[SlotRange],
         not_whole_pages: NotWholePages,
     ) -> Result<u64, Error> {
-        let freed = lock(&self.0).free_ranges(ranges);
+        let freed = lock(&self.slots).free_ranges(ranges);
         freed.map_err(|error| free_refusal(error, "ranges", not_whole_pages))
     }
 
     pub(super) fn clear(&self) {
-        lock(&self.0).clear();
+        lock(&self.slots).clear();
+    }
+}
+
+impl Drop for SlotPool {
+    fn drop(&mut self) {
+        BOOKED_PAGES.fetch_sub(self.booked_pages, Ordering::Relaxed);
     }
 }
 
@@ -107,8 +126,31 @@ pub(super) struct SizeFields {
 }
 
 impl SizeFields {
+    fn too_many(self, pages: u64, left: u64) -> Error {
+        let reason =
+            format!("makes {pages} pages, but this process can keep books on {left} more: destroy pools");
+        Error::invalid(self.count, reason)
+    }
+
     fn refusal(self, error: &SlotError) -> Error {
         let field = if *error == SlotError::ZeroPageSize { self.page_size } else { self.count };
         Error::invalid(field, format!("is refused: {error}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::slots::MAX_PAGE_COUNT;
+
+    #[test]
+    fn the_pools_of_a_process_keep_books_on_a_bounded_number_of_pages() {
+        let fields = SizeFields { count: "size", page_size: "page_size" };
+        let pool = || SlotPool::new(MAX_PAGE_COUNT, 1, fields);
+        let pools: Vec<_> = std::iter::from_fn(|| pool().ok()).collect();
+        assert!(matches!(pools.len(), 3 | 4), "2^30 pages, less what other tests hold: {}", pools.len());
+        assert!(matches!(pool(), Err(Error::InvalidArgument { field: "size", .. })));
+        drop(pools);
+        assert!(pool().is_ok());
     }
 }

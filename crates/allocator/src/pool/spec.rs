@@ -10,7 +10,7 @@ use crate::slots::MAX_PAGE_COUNT;
 use crate::units::{Bytes, MAX_COUNT};
 
 /// More layers than any model has; each is a mapping of its own in `LayerFirst`.
-const MAX_LAYERS: u32 = 4096;
+pub const MAX_LAYERS: u32 = 4096;
 
 /// What a V4 paged pool should be.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -102,11 +102,14 @@ impl V4PagedPoolSpec {
 
     /// The slots can be numbered and their bookkeeping stays small.
     fn check_slots(&self) -> Result<(), Error> {
-        let slots = self.slot_page_size.checked_mul(self.num_host_pages);
-        if self.num_host_pages > MAX_PAGE_COUNT || slots.is_none_or(|slots| slots > MAX_COUNT) {
-            let reason =
-                format!("must be at most {MAX_PAGE_COUNT}, and times slot_page_size at most {MAX_COUNT}");
+        if self.num_host_pages > MAX_PAGE_COUNT {
+            let reason = format!("must be at most {MAX_PAGE_COUNT}, got {}", self.num_host_pages);
             return Err(Error::invalid("num_host_pages", reason));
+        }
+        let slots = self.slot_page_size.checked_mul(self.num_host_pages);
+        if slots.is_none_or(|slots| slots > MAX_COUNT) {
+            let reason = format!("times num_host_pages must be at most {MAX_COUNT}");
+            return Err(Error::invalid("slot_page_size", reason));
         }
         Ok(())
     }
