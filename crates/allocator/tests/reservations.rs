@@ -63,6 +63,7 @@ fn spec(bytes: u64) -> ReservationSpec {
         rank: None,
         kind: MemoryKind::Ordinary,
         node: NumaNode::Any,
+        requested: Bytes::new(bytes),
         mapped: Bytes::new(bytes),
     };
     ReservationSpec { bytes: Bytes::new(bytes), demand, holder: "engine".to_owned(), pid: None, ttl: None }

@@ -1,5 +1,6 @@
 //! One budget: what was asked for it, what size it was given, and what it holds.
 
+use super::demand::{Demand, MemoryKind};
 use crate::error::Error;
 use crate::units::{Bytes, MAX_COUNT};
 
@@ -17,7 +18,9 @@ pub(super) struct Account {
     pub(super) admission_closed: bool,
     /// Held by live charges, of either kind.
     pub(super) charged: Bytes,
-    /// The same by rank.
+    /// The part of that on hugepages.
+    pub(super) charged_hugepages: Bytes,
+    /// All of it, by rank.
     pub(super) charged_by_rank: Vec<Bytes>,
 }
 
@@ -135,7 +138,8 @@ impl Account {
     pub(super) fn new(terms: BudgetTerms, size: Option<Bytes>) -> Self {
         let ranks = usize::try_from(terms.ranks).unwrap_or(1);
         let charged_by_rank = vec![Bytes::ZERO; ranks];
-        Self { terms, size, admission_closed: false, charged: Bytes::ZERO, charged_by_rank }
+        let (charged, charged_hugepages) = (Bytes::ZERO, Bytes::ZERO);
+        Self { terms, size, admission_closed: false, charged, charged_hugepages, charged_by_rank }
     }
 
     /// The rank that a charge is for: the one named, or the only one.
@@ -165,17 +169,21 @@ impl Account {
         self.charged_by_rank.get(rank).copied().unwrap_or_default()
     }
 
-    pub(super) fn add(&mut self, rank: usize, bytes: Bytes) {
-        self.charged = self.charged.saturating_add(bytes);
-        if let Some(charged) = self.charged_by_rank.get_mut(rank) {
-            *charged = charged.saturating_add(bytes);
-        }
+    pub(super) fn add(&mut self, rank: usize, demand: &Demand) {
+        self.change(rank, demand, |held| held.saturating_add(demand.mapped));
     }
 
-    pub(super) fn subtract(&mut self, rank: usize, bytes: Bytes) {
-        self.charged = self.charged.saturating_sub(bytes);
+    pub(super) fn subtract(&mut self, rank: usize, demand: &Demand) {
+        self.change(rank, demand, |held| held.saturating_sub(demand.mapped));
+    }
+
+    fn change(&mut self, rank: usize, demand: &Demand, change: impl Fn(Bytes) -> Bytes) {
+        self.charged = change(self.charged);
+        if demand.kind != MemoryKind::Ordinary {
+            self.charged_hugepages = change(self.charged_hugepages);
+        }
         if let Some(charged) = self.charged_by_rank.get_mut(rank) {
-            *charged = charged.saturating_sub(bytes);
+            *charged = change(*charged);
         }
     }
 }

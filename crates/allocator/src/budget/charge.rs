@@ -45,12 +45,12 @@ impl Charge {
 
     /// `bytes` more of what is held have been faulted in, so the host's own figures show them from now on.
     pub fn add_resident(&self, bytes: Bytes) {
-        self.ledger.add_visible(self.id, bytes);
+        self.ledger.add_resident(self.id, bytes);
     }
 
-    /// `bytes` of what is held, no more and no less, show in the host's own figures: somebody else faults them in.
-    pub fn set_visible(&self, bytes: Bytes) {
-        self.ledger.set_visible(self.id, bytes);
+    /// `bytes` of what is held, no more and no less, are faulted in: somebody else does that.
+    pub fn set_resident(&self, bytes: Bytes) {
+        self.ledger.set_resident(self.id, bytes);
     }
 }
 

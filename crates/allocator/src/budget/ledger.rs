@@ -7,7 +7,7 @@ use super::HOST_BUDGET;
 use super::account::{Account, BudgetChange, BudgetReading, BudgetTerms};
 use super::charge::PendingCharge;
 use super::demand::{Demand, MemoryKind};
-use super::promises::Promises;
+use super::promises::{Promises, Shown};
 use super::quote::{Figures, Quote};
 use crate::error::Error;
 use crate::host::{AdmissionReading, HostError};
@@ -94,8 +94,8 @@ struct State {
 struct Entry {
     demand: Demand,
     rank: usize,
-    /// How much of it the host's own figures show: it is promised no longer.
-    visible: Bytes,
+    /// How much of it shows in the host's own figures: that is promised no longer.
+    shown: Shown,
 }
 
 impl Ledger {
@@ -235,14 +235,14 @@ impl Ledger {
         lock(&self.state).commit(id);
     }
 
-    pub(super) fn add_visible(&self, id: ChargeId, bytes: Bytes) {
+    pub(super) fn add_resident(&self, id: ChargeId, bytes: Bytes) {
         let mut state = lock(&self.state);
-        let visible = state.charges.get(&id).map_or(Bytes::ZERO, |entry| entry.visible);
-        state.set_visible(id, visible.saturating_add(bytes));
+        let resident = state.charges.get(&id).map_or(Bytes::ZERO, |entry| entry.shown.node);
+        state.set_resident(id, resident.saturating_add(bytes));
     }
 
-    pub(super) fn set_visible(&self, id: ChargeId, bytes: Bytes) {
-        lock(&self.state).set_visible(id, bytes);
+    pub(super) fn set_resident(&self, id: ChargeId, bytes: Bytes) {
+        lock(&self.state).set_resident(id, bytes);
     }
 
     pub(super) fn release(&self, id: ChargeId) {
@@ -282,11 +282,11 @@ impl State {
     fn enter(&mut self, demand: Demand, rank: usize) -> ChargeId {
         let id = self.next_id;
         self.next_id += 1;
-        self.promises.add(demand.kind, demand.node, demand.mapped);
+        self.promises.begin(&demand);
         for (account, rank) in self.accounts_of(&demand.budget, rank) {
-            account.add(rank, demand.mapped);
+            account.add(rank, &demand);
         }
-        self.charges.insert(id, Entry { demand, rank, visible: Bytes::ZERO });
+        self.charges.insert(id, Entry { demand, rank, shown: Shown::default() });
         id
     }
 
@@ -298,26 +298,28 @@ impl State {
 
     /// Mapped hugepages show as reserved; ordinary memory shows only when it is faulted in.
     fn commit(&mut self, id: ChargeId) {
-        if let Some(Entry { demand, .. }) = self.charges.get(&id)
-            && demand.kind != MemoryKind::Ordinary
-        {
-            self.set_visible(id, demand.mapped);
-        }
+        self.show(id, |demand, shown| match demand.kind {
+            MemoryKind::Ordinary => shown,
+            MemoryKind::Hugepages(_) => Shown { machine: demand.mapped, ..shown },
+        });
     }
 
-    fn set_visible(&mut self, id: ChargeId, bytes: Bytes) {
-        let Some(Entry { demand, visible, .. }) = self.charges.get_mut(&id) else { return };
-        let bytes = bytes.min(demand.mapped);
-        self.promises.subtract(demand.kind, demand.node, bytes.saturating_sub(*visible));
-        self.promises.add(demand.kind, demand.node, visible.saturating_sub(bytes));
-        *visible = bytes;
+    fn set_resident(&mut self, id: ChargeId, bytes: Bytes) {
+        self.show(id, |demand, shown| shown.faulted(demand, bytes));
+    }
+
+    fn show(&mut self, id: ChargeId, now: impl FnOnce(&Demand, Shown) -> Shown) {
+        let Some(entry) = self.charges.get_mut(&id) else { return };
+        let now = now(&entry.demand, entry.shown);
+        self.promises.show(&entry.demand, entry.shown, now);
+        entry.shown = now;
     }
 
     fn release(&mut self, id: ChargeId) {
-        let Some(Entry { demand, rank, visible }) = self.charges.remove(&id) else { return };
-        self.promises.subtract(demand.kind, demand.node, demand.mapped.saturating_sub(visible));
+        let Some(Entry { demand, rank, shown }) = self.charges.remove(&id) else { return };
+        self.promises.end(&demand, shown);
         for (account, rank) in self.accounts_of(&demand.budget, rank) {
-            account.subtract(rank, demand.mapped);
+            account.subtract(rank, &demand);
         }
     }
 }

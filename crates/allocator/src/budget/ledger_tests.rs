@@ -3,10 +3,11 @@
 use super::super::account::MAX_RANKS;
 use super::*;
 use crate::error::MemoryLimit;
-use crate::host::MemInfo;
+use crate::host::{HugepagePool, MemInfo, NodeMemInfo, NodeMemory};
 use crate::units::NumaNode;
 
 const GIB: u64 = 1 << 30;
+const HUGE: u64 = 2 << 20;
 
 struct Fixed(AdmissionReading);
 
@@ -17,11 +18,43 @@ impl HostSource for Fixed {
 }
 
 /// A host with `available` bytes and nothing else.
-fn ledger(available: u64, reserve: u64) -> Arc<Ledger> {
+fn machine(available: u64) -> AdmissionReading {
     let memory =
         MemInfo { mem_total_bytes: 100 * GIB, mem_available_bytes: available, available_is_estimated: false };
-    let host = AdmissionReading { memory, cgroup: None, hugepages: Vec::new(), nodes: Vec::new() };
+    AdmissionReading { memory, cgroup: None, hugepages: Vec::new(), nodes: Vec::new() }
+}
+
+fn ledger_over(host: AdmissionReading, reserve: u64) -> Arc<Ledger> {
     Ledger::new(Box::new(Fixed(host)), Bytes::new(reserve))
+}
+
+fn ledger(available: u64, reserve: u64) -> Arc<Ledger> {
+    ledger_over(machine(available), reserve)
+}
+
+fn hugepages(free_pages: u64, reserved_pages: u64) -> HugepagePool {
+    let (size_bytes, total_pages) = (HUGE, free_pages);
+    HugepagePool {
+        size_bytes,
+        total_pages,
+        free_pages,
+        reserved_pages,
+        surplus_pages: 0,
+        overcommit_pages: 0,
+    }
+}
+
+/// A host with so many hugepages free on its nodes 0 and 1, of which so many are reserved.
+fn two_nodes(free: [u64; 2], reserved: u64) -> Arc<Ledger> {
+    let node = |(id, free)| NodeMemory {
+        id,
+        has_memory: true,
+        mem: NodeMemInfo { mem_total_bytes: 0, mem_free_bytes: 0, file_bytes: 0 },
+        hugepages: vec![hugepages(free, 0)],
+    };
+    let nodes = (0..).zip(free).map(node).collect();
+    let hugepages = vec![hugepages(free.iter().sum(), reserved)];
+    ledger_over(AdmissionReading { hugepages, nodes, ..machine(0) }, 0)
 }
 
 fn ordinary(bytes: u64) -> Demand {
@@ -30,6 +63,7 @@ fn ordinary(bytes: u64) -> Demand {
         rank: None,
         kind: MemoryKind::Ordinary,
         node: NumaNode::Any,
+        requested: Bytes::new(bytes),
         mapped: Bytes::new(bytes),
     }
 }
@@ -54,7 +88,13 @@ fn a_cap_that_ends_inside_a_page_holds_that_page() {
     let ledger = ledger(20 * GIB, 0);
     let cap = BudgetChange { requested: Some(Some(Bytes::new(1_000_000))), ..Default::default() };
     ledger.update_budget(HOST_BUDGET, &cap).unwrap();
-    let charge = ledger.charge(ordinary(1_003_520)).unwrap();
+    let asked = |requested| Demand { requested: Bytes::new(requested), ..ordinary(1_003_520) };
+    assert_eq!(
+        refused(ledger.charge(asked(1_000_001))).available.get(),
+        1_000_000,
+        "one byte more does not fit"
+    );
+    let charge = ledger.charge(asked(1_000_000)).unwrap();
     assert!(!ledger.budget(HOST_BUDGET).unwrap().unwrap().over_budget);
     assert_eq!(refused(ledger.charge(ordinary(4096))).limited_by, MemoryLimit::BudgetCap);
     drop(charge);
@@ -255,4 +295,43 @@ fn threads_that_charge_at_once_never_get_more_than_there_is() {
         workers.into_iter().map(|worker| worker.join().unwrap()).sum()
     });
     assert_eq!(granted, 64);
+}
+
+#[test]
+fn hugepages_bound_to_a_node_stay_promised_there_until_they_are_faulted_in() {
+    // Eight pages of a charge bound to node 0 are mapped: reserved for the machine, still free on the node.
+    let ledger = two_nodes([10, 10], 8);
+    let bound = |pages: u64| Demand {
+        kind: MemoryKind::Hugepages(Bytes::new(HUGE)),
+        node: NumaNode::Node(0),
+        ..ordinary(pages * HUGE)
+    };
+    let first = ledger.charge(bound(8)).unwrap().commit();
+    let quote = refused(ledger.charge(bound(8)));
+    assert_eq!((quote.limited_by, quote.hugepages_free), (MemoryLimit::NumaNode, Some(2)));
+    first.add_resident(Bytes::new(8 * HUGE));
+    let after = ledger.quote(&bound(8)).unwrap();
+    assert_eq!(after.hugepages_free, Some(10), "from here on the node's own figure shows it");
+}
+
+#[test]
+fn reservations_of_others_that_no_other_node_can_serve_are_kept_on_the_node() {
+    let ledger = two_nodes([10, 2], 6);
+    let kind = MemoryKind::Hugepages(Bytes::new(HUGE));
+    let demand = Demand { kind, node: NumaNode::Node(0), ..ordinary(HUGE) };
+    assert_eq!(
+        ledger.quote(&demand).unwrap().hugepages_free,
+        Some(6),
+        "10 free, 6 reserved of which node 1 serves 2"
+    );
+}
+
+#[test]
+fn hugepages_that_are_held_do_not_make_a_budget_look_over() {
+    let hugepages = vec![hugepages(10, 0)];
+    let ledger = ledger_over(AdmissionReading { hugepages, ..machine(8 * GIB) }, 10 * GIB);
+    let held = Demand { kind: MemoryKind::Hugepages(Bytes::new(HUGE)), ..ordinary(HUGE) };
+    let _charge = ledger.charge(held).unwrap().commit();
+    let budget = ledger.budget(HOST_BUDGET).unwrap().unwrap();
+    assert_eq!((budget.charged.get(), budget.effective.get(), budget.over_budget), (HUGE, HUGE, false));
 }

@@ -11,6 +11,8 @@ use crate::units::Bytes;
 /// What the ledger answers to a [`Demand`]: every figure is the one the decision used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Quote {
+    /// The bytes asked for.
+    pub requested: Bytes,
     /// What the demand would take.
     pub mapped: Bytes,
     /// What the tightest limit still has; never below zero.
@@ -24,10 +26,12 @@ pub struct Quote {
 }
 
 impl Quote {
-    /// Equal fits. A limit that ends inside a page holds that page, so that a request for exactly the limit fits.
+    /// Equal fits, one byte more does not. A limit that ends inside a page holds that page, so that a request for exactly
+    /// the limit fits although its mapping is rounded up.
     #[must_use]
     pub fn fits(&self) -> bool {
-        self.mapped <= self.whole_pages_available()
+        let fits_rounded = self.requested <= self.available && self.mapped <= self.whole_pages_available();
+        self.mapped <= self.available || fits_rounded
     }
 
     /// `available` in whole ordinary pages, rounded up.
@@ -57,6 +61,7 @@ impl Figures<'_> {
             MemoryKind::Hugepages(size) => Some(self.hugepages_free(size, demand.node.id())),
         };
         Quote {
+            requested: demand.requested,
             mapped: demand.mapped,
             available,
             limited_by,
@@ -119,7 +124,7 @@ impl Figures<'_> {
     fn on_node(&self, kind: MemoryKind, node: u32) -> Bytes {
         match kind {
             MemoryKind::Ordinary => self.ordinary_on(node),
-            MemoryKind::Hugepages(size) => size.saturating_mul(self.hugepages_free(size, Some(node))),
+            MemoryKind::Hugepages(size) => size.saturating_mul(self.hugepages_on(size, node)),
         }
     }
 
@@ -128,17 +133,26 @@ impl Figures<'_> {
         Bytes::new(bindable).saturating_sub(self.promises.on(MemoryKind::Ordinary, node))
     }
 
-    /// Pages of `size` that a new mapping could still take, on `node` when given: free - reserved (the kernel reserves
-    /// for the whole machine only) less what is promised and not yet mapped.
+    /// Pages of `size` that a new mapping could still take, on `node` when given.
     fn hugepages_free(&self, size: Bytes, node: Option<u32>) -> u64 {
-        let machine = self.host.hugepage_pool(size.get());
-        let machine = machine.map_or(0, HugepagePool::usable_pages);
-        let machine = machine.saturating_sub(self.promises.of(MemoryKind::Hugepages(size)).whole_units(size));
-        let Some(node) = node else { return machine };
-        let pool = self.host.node(node).and_then(|node| node.hugepage_pool(size.get()));
-        let free = pool.map_or(0, |pool| pool.free_pages);
-        machine
-            .min(free.saturating_sub(self.promises.on(MemoryKind::Hugepages(size), node).whole_units(size)))
+        let promised = self.promises.of(MemoryKind::Hugepages(size)).whole_units(size);
+        let machine = self.host.hugepage_pool(size.get()).map_or(0, HugepagePool::usable_pages);
+        let machine = machine.saturating_sub(promised);
+        node.map_or(machine, |node| machine.min(self.hugepages_on(size, node)))
+    }
+
+    /// What the node has free, less what is promised there, less the reservations of others that the other nodes cannot
+    /// serve: the kernel reserves for the whole machine and says of no page where it will come from.
+    fn hugepages_on(&self, size: Bytes, node: u32) -> u64 {
+        let kind = MemoryKind::Hugepages(size);
+        let free_on = |node: &NodeMemory| node.hugepage_pool(size.get()).map_or(0, |pool| pool.free_pages);
+        let elsewhere = self.host.nodes.iter().filter(|other| other.id != node).map(free_on);
+        let elsewhere = elsewhere.fold(0, u64::saturating_add);
+        let reserved = self.host.hugepage_pool(size.get()).map_or(0, |pool| pool.reserved_pages);
+        let of_others = reserved.saturating_sub(self.promises.bound(kind).whole_units(size));
+        let promised = self.promises.on(kind, node).whole_units(size);
+        let free = self.host.node(node).map_or(0, free_on);
+        free.saturating_sub(promised).saturating_sub(of_others.saturating_sub(elsewhere))
     }
 
     fn less_promised(&self, bytes: Bytes) -> Bytes {

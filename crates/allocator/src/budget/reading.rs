@@ -40,10 +40,12 @@ impl Figures<'_> {
         charged.iter().enumerate().map(share).collect()
     }
 
-    /// What is held plus what the host still has (or less what it lacks), at most the cap.
+    /// What is held plus what the host still has (or less what it lacks), at most the cap. Hugepages that are held are
+    /// there whatever becomes of ordinary memory.
     fn effective(&self) -> Bytes {
-        let honoured =
-            self.account.charged.saturating_add(self.host_available().1).saturating_sub(self.shortfall());
+        let Account { charged, charged_hugepages, .. } = *self.account;
+        let ordinary = charged.saturating_sub(charged_hugepages).saturating_add(self.host_available().1);
+        let honoured = ordinary.saturating_sub(self.shortfall()).saturating_add(charged_hugepages);
         self.cap().map_or(honoured, |cap| cap.min(honoured))
     }
 

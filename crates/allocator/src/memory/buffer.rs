@@ -78,7 +78,8 @@ fn short(request: &MemoryRequest, shortage: Shortage) -> Error {
         MemoryLimit::BudgetCap | MemoryLimit::RankShare => return exceeded(request, &quote),
     };
     let mut failure = request.failure(reason, None, shortage.online_nodes);
-    failure.hugepages_free = quote.hugepages_free;
+    failure.mapped = quote.mapped;
+    (failure.hugepages_needed, failure.hugepages_free) = (quote.hugepages_needed, quote.hugepages_free);
     Error::HostBufferAllocationFailed(Box::new(failure))
 }
 

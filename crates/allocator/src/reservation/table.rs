@@ -274,7 +274,7 @@ impl Faulted {
 impl Live {
     fn show(&mut self, bytes: Bytes) {
         self.reservation.resident = bytes;
-        self.charge.set_visible(bytes);
+        self.charge.set_resident(bytes);
     }
 }
 
