@@ -44,8 +44,9 @@ export const memoryDocs: Record<MemoryFailure, ErrorDocEntry> = {
   },
   BudgetExceeded: {
     messageTemplate: '{requested_bytes} bytes asked of budget {budget}, {available_bytes} available',
-    meaning: 'The buffer would take more than may still be promised, so it was refused before anything was mapped.',
-    causes: ['Other pools and buffers hold the memory.', 'The cap or the reserve leaves too little.'],
+    meaning:
+      "The buffer would take more than its budget's cap or its rank's share still leaves, so it was refused before anything was mapped.",
+    causes: ['Other pools and buffers hold the budget.', 'The cap is lower than what the host has.'],
     remedies: ['Ask for at most availableBytes.', 'Free buffers that are not used.', 'Raise the limit in limitedBy.'],
   },
   BudgetAdmissionClosed: {

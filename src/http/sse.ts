@@ -21,7 +21,7 @@ export function serveSse(
       const contextValue = { ...contextFor(raw.id) };
       noteOperation(raw, 'stream', params.operationName);
       const prepared = prepareOperation(schema, params, contextValue);
-      return Array.isArray(prepared) ? { errors: prepared } : { ...prepared, contextValue };
+      return Array.isArray(prepared) ? streamOf({ errors: prepared }) : { ...prepared, contextValue };
     },
     context: ({ raw }) => ({ ...contextFor(raw.id) }),
     onNext: (_context, { raw }, result) => {
@@ -42,4 +42,9 @@ export function serveSse(
       return reply;
     },
   });
+}
+
+/** A stream of one result: refusals are events too, since the client asked for events. */
+async function* streamOf(result: ExecutionResult): AsyncGenerator<ExecutionResult> {
+  yield result;
 }

@@ -15,7 +15,9 @@ import {
 export function readDefaultsAgain(schema: GraphQLSchema): void {
   const types = Object.values(schema.getTypeMap());
   const fields = types.filter(isInputObjectType).flatMap((type) => Object.values(type.getFields()));
-  const args = types.filter(isObjectType).flatMap((type) => Object.values(type.getFields()).flatMap(({ args }) => args));
+  const args = types
+    .filter(isObjectType)
+    .flatMap((type) => Object.values(type.getFields()).flatMap(({ args }) => args));
   const nested = (input: GraphQLInputField) => input.astNode?.defaultValue?.kind === 'ObjectValue';
   const order = [...fields.filter((field) => !nested(field)), ...fields.filter(nested), ...args];
   for (const input of order) readDefault(input);

@@ -201,7 +201,7 @@ export type ErrorCode =
   | 'NAME_TAKEN'
   /** The pool or buffer is attached to, so it cannot be destroyed. */
   | 'IN_USE'
-  /** A buffer is larger than what may still be promised. */
+  /** A buffer is larger than what its budget's cap, or its rank's share, still leaves. */
   | 'BUDGET_EXCEEDED'
   /** The operator has closed the budget to new pools and buffers. */
   | 'BUDGET_ADMISSION_CLOSED'
@@ -426,7 +426,7 @@ export type InUse = HostPoolError & {
   attachments: Scalars['Int']['output'];
 };
 
-/** A buffer is larger than what may still be promised. An equal size fits. */
+/** A buffer is larger than what its budget's cap, or its rank's share, still leaves. An equal size fits. */
 export type BudgetExceeded = HostPoolError & {
   __typename?: 'BudgetExceeded';
   /** Always BUDGET_EXCEEDED. */
@@ -439,7 +439,7 @@ export type BudgetExceeded = HostPoolError & {
   budget: Scalars['String']['output'];
   /** The bytes asked for, rounded up to what the mapping takes. */
   requestedBytes: Scalars['Bytes']['output'];
-  /** What could still be promised, never below 0. */
+  /** What the cap or the share still leaves, never below 0. */
   availableBytes: Scalars['Bytes']['output'];
   /** Which limit refused it. */
   limitedBy: MemoryLimit;

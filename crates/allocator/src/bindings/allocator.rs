@@ -95,7 +95,7 @@ impl HostAllocator {
     pub async fn plan_v4_paged_pool(&self, spec: V4PagedPoolSpec) -> Outcome<V4PagedPoolPlan> {
         let allocator = Arc::clone(&self.allocator);
         let plan = move || spec.check().and_then(|spec| pool::V4PagedHostPool::plan(&allocator, &spec));
-        outcome(off_loop(plan).await?, js_plan)
+        outcome(off_loop(plan).await?, |plan| js_plan(&plan))
     }
 
     /// Bookkeeping only: synchronous.
@@ -122,7 +122,7 @@ impl HostAllocator {
     }
 }
 
-fn js_plan(plan: pool::V4PagedPoolPlan) -> V4PagedPoolPlan {
+fn js_plan(plan: &pool::V4PagedPoolPlan) -> V4PagedPoolPlan {
     V4PagedPoolPlan {
         fits: plan.fits,
         requested_bytes: js_bytes(plan.requested),

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex};
 
 use super::HOST_BUDGET;
-use super::budget::{BudgetReading, BudgetState, HostBudgetChange};
+use super::account::{BudgetReading, BudgetState, HostBudgetChange};
 use super::charge::PendingCharge;
 use super::demand::{Demand, MemoryKind};
 use super::promises::Promises;
@@ -212,5 +212,161 @@ impl State {
 impl std::fmt::Debug for Ledger {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Ledger").field("state", &self.state).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::MemoryLimit;
+    use crate::host::MemInfo;
+    use crate::units::NumaNode;
+
+    const GIB: u64 = 1 << 30;
+
+    struct Fixed(AdmissionReading);
+
+    impl HostSource for Fixed {
+        fn read(&self) -> Result<AdmissionReading, HostError> {
+            Ok(self.0.clone())
+        }
+    }
+
+    /// A host with `available` bytes and nothing else.
+    fn ledger(available: u64, reserve: u64) -> Arc<Ledger> {
+        let memory = MemInfo {
+            mem_total_bytes: 100 * GIB,
+            mem_available_bytes: available,
+            available_is_estimated: false,
+        };
+        let host = AdmissionReading { memory, cgroup: None, hugepages: Vec::new(), nodes: Vec::new() };
+        Ledger::new(Box::new(Fixed(host)), Bytes::new(reserve))
+    }
+
+    fn ordinary(bytes: u64) -> Demand {
+        Demand {
+            budget: HOST_BUDGET.to_owned(),
+            rank: None,
+            kind: MemoryKind::Ordinary,
+            node: NumaNode::Any,
+            mapped: Bytes::new(bytes),
+        }
+    }
+
+    fn refused(outcome: Result<PendingCharge, Refusal>) -> Quote {
+        match outcome.err() {
+            Some(Refusal::Exceeded(quote)) => quote,
+            other => panic!("expected a shortage, got {other:?}"),
+        }
+    }
+
+    #[test]
+    fn equal_to_what_is_available_fits_and_a_page_more_does_not() {
+        let ledger = ledger(20 * GIB, 10 * GIB);
+        let quote = refused(ledger.charge(ordinary(10 * GIB + 4096)));
+        assert_eq!((quote.available.get(), quote.limited_by), (10 * GIB, MemoryLimit::HostMemory));
+        assert!(ledger.charge(ordinary(10 * GIB)).is_ok());
+    }
+
+    #[test]
+    fn a_cap_that_ends_inside_a_page_holds_that_page() {
+        let ledger = ledger(20 * GIB, 0);
+        let cap = HostBudgetChange { requested: Some(Some(Bytes::new(1_000_000))), ..Default::default() };
+        ledger.set_host_budget(&cap).unwrap();
+        let charge = ledger.charge(ordinary(1_003_520)).unwrap();
+        assert!(!ledger.budget(HOST_BUDGET).unwrap().unwrap().over_budget);
+        assert_eq!(refused(ledger.charge(ordinary(4096))).limited_by, MemoryLimit::BudgetCap);
+        drop(charge);
+    }
+
+    #[test]
+    fn what_is_promised_but_not_faulted_in_is_not_promised_again() {
+        let ledger = ledger(20 * GIB, 0);
+        let first = ledger.charge(ordinary(12 * GIB)).unwrap().commit();
+        assert_eq!(refused(ledger.charge(ordinary(12 * GIB))).available.get(), 8 * GIB);
+        first.add_resident(Bytes::new(12 * GIB));
+        assert!(ledger.charge(ordinary(12 * GIB)).is_ok(), "the host's own figures show it from here on");
+    }
+
+    #[test]
+    fn dropping_a_pending_charge_rolls_it_back() {
+        let ledger = ledger(20 * GIB, 0);
+        drop(ledger.charge(ordinary(20 * GIB)).unwrap());
+        assert!(ledger.charge(ordinary(20 * GIB)).is_ok());
+    }
+
+    #[test]
+    fn lowering_the_cap_below_what_is_held_frees_nothing_and_shows_it() {
+        let ledger = ledger(20 * GIB, 0);
+        let _charge = ledger.charge(ordinary(8 * GIB)).unwrap();
+        let cap = HostBudgetChange { requested: Some(Some(Bytes::new(4 * GIB))), ..Default::default() };
+        let budget = ledger.set_host_budget(&cap).unwrap();
+        assert_eq!((budget.charged.get(), budget.effective.get()), (8 * GIB, 4 * GIB));
+        assert!(budget.over_budget);
+        assert_eq!(budget.available, Bytes::ZERO);
+    }
+
+    #[test]
+    fn a_fraction_is_of_what_the_machine_has_in_all() {
+        let ledger = ledger(90 * GIB, 0);
+        let half = HostBudgetChange { fraction: Some(Some(0.5)), ..Default::default() };
+        assert_eq!(ledger.set_host_budget(&half).unwrap().effective.get(), 50 * GIB);
+        for bad in [0.0, -0.5, 1.1, f64::NAN, f64::INFINITY] {
+            let change = HostBudgetChange { fraction: Some(Some(bad)), ..Default::default() };
+            assert!(matches!(
+                ledger.set_host_budget(&change),
+                Err(Error::InvalidArgument { field: "fraction", .. })
+            ));
+        }
+        assert_eq!(ledger.budget(HOST_BUDGET).unwrap().unwrap().fraction, Some(0.5));
+    }
+
+    #[test]
+    fn a_closed_budget_refuses_whatever_the_figures() {
+        let ledger = ledger(20 * GIB, 0);
+        let close = HostBudgetChange { admission_closed: Some(Some(true)), ..Default::default() };
+        ledger.set_host_budget(&close).unwrap();
+        assert!(matches!(ledger.charge(ordinary(4096)), Err(Refusal::AdmissionClosed)));
+        assert!(ledger.quote(&ordinary(4096)).unwrap().fits(), "a quote tells of the figures alone");
+    }
+
+    #[test]
+    fn null_puts_a_figure_back_to_its_default() {
+        let ledger = ledger(20 * GIB, GIB);
+        let change = HostBudgetChange {
+            reserve: Some(Some(Bytes::ZERO)),
+            requested: Some(Some(Bytes::new(GIB))),
+            ..Default::default()
+        };
+        assert_eq!(ledger.set_host_budget(&change).unwrap().reserve, Bytes::ZERO);
+        let back = HostBudgetChange { reserve: Some(None), requested: Some(None), ..Default::default() };
+        let budget = ledger.set_host_budget(&back).unwrap();
+        assert_eq!((budget.reserve.get(), budget.requested), (GIB, None));
+    }
+
+    #[test]
+    fn an_unknown_budget_and_a_rank_it_does_not_have_are_named() {
+        let ledger = ledger(20 * GIB, 0);
+        let unknown = Demand { budget: "job-a".to_owned(), ..ordinary(4096) };
+        assert!(matches!(ledger.quote(&unknown), Err(Error::NotFound { what: "budget", .. })));
+        let second = Demand { rank: Some(1), ..ordinary(4096) };
+        assert!(matches!(ledger.quote(&second), Err(Error::InvalidArgument { field: "rank", .. })));
+        assert!(ledger.quote(&Demand { rank: Some(0), ..ordinary(4096) }).is_ok());
+    }
+
+    #[test]
+    fn threads_that_charge_at_once_never_get_more_than_there_is() {
+        let ledger = ledger(64 * 4096, 0);
+        let granted: usize = std::thread::scope(|scope| {
+            let worker = || {
+                let kept: Vec<_> = (0..32).filter_map(|_| ledger.charge(ordinary(4096)).ok()).collect();
+                let count = kept.len();
+                std::mem::forget(kept);
+                count
+            };
+            let workers: Vec<_> = (0..8).map(|_| scope.spawn(worker)).collect();
+            workers.into_iter().map(|worker| worker.join().unwrap()).sum()
+        });
+        assert_eq!(granted, 64);
     }
 }

@@ -3,14 +3,14 @@
 //! [`Ledger`] decides under one lock; [`Demand`] is the question, [`Quote`] the answer with the figures it used, and
 //! [`Charge`] what a granted demand holds until it is dropped.
 
-mod budget;
+mod account;
 mod charge;
 mod demand;
 mod ledger;
 mod promises;
 mod quote;
 
-pub use budget::{BudgetReading, HostBudgetChange, RankShare};
+pub use account::{BudgetReading, HostBudgetChange, RankShare};
 pub use charge::{Charge, PendingCharge};
 pub use demand::{Demand, MemoryKind};
 pub use ledger::{HostSource, Ledger, Refusal};

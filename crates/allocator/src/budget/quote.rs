@@ -1,6 +1,6 @@
 //! The decision itself: pure arithmetic over one reading of the host.
 
-use super::budget::BudgetState;
+use super::account::BudgetState;
 use super::demand::{Demand, MemoryKind};
 use super::promises::Promises;
 use crate::error::MemoryLimit;

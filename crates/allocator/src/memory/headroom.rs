@@ -48,3 +48,55 @@ fn admit(machine: &AdmissionReading, node: NumaNode, bytes: Bytes) -> Result<(),
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::host::{CgroupMemory, CgroupVersion, MemInfo, NodeMemInfo, NodeMemory};
+
+    /// A machine with so many bytes available, in its cgroup and free on node 0.
+    fn machine(available: u64, in_cgroup: u64, on_node: u64) -> AdmissionReading {
+        let cgroup = CgroupMemory {
+            version: CgroupVersion::V2,
+            path: "/job".to_owned(),
+            limit_bytes: in_cgroup,
+            usage_bytes: 0,
+            reclaimable_bytes: 0,
+            available_bytes: in_cgroup,
+        };
+        let mem = NodeMemInfo { mem_total_bytes: 0, mem_free_bytes: on_node, file_bytes: 0 };
+        AdmissionReading {
+            memory: MemInfo {
+                mem_total_bytes: 100,
+                mem_available_bytes: available,
+                available_is_estimated: false,
+            },
+            cgroup: Some(cgroup),
+            hugepages: Vec::new(),
+            nodes: vec![NodeMemory { id: 0, has_memory: true, mem, hugepages: Vec::new() }],
+        }
+    }
+
+    #[test]
+    fn each_limit_refuses_by_its_own_name() {
+        let (any, node_0) = (NumaNode::Any, NumaNode::Node(0));
+        let bytes = Bytes::new(10);
+        assert_eq!(
+            admit(&machine(10, 10, 0), any, bytes),
+            Ok(()),
+            "equal is enough, and the node is not asked"
+        );
+        assert_eq!(admit(&machine(9, 10, 10), any, bytes), Err(HostBufferFailure::HostMemoryExhausted));
+        assert_eq!(admit(&machine(10, 9, 10), any, bytes), Err(HostBufferFailure::CgroupLimit));
+        assert_eq!(admit(&machine(10, 10, 9), node_0, bytes), Err(HostBufferFailure::NumaNodeExhausted));
+        assert_eq!(
+            admit(&machine(10, 10, 10), NumaNode::Node(7), bytes),
+            Err(HostBufferFailure::NumaNodeExhausted)
+        );
+    }
+
+    #[test]
+    fn reserved_hugepages_need_no_look() {
+        assert_eq!(Headroom::Reserved.admit(Bytes::new(u64::MAX)), Ok(()));
+    }
+}

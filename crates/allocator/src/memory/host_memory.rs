@@ -7,7 +7,7 @@ use std::sync::{OnceLock, RwLock};
 
 use super::headroom::Headroom;
 use super::numa::{NodeBytes, bytes_by_node};
-use super::prefault::{Prefault, PrefaultError};
+use super::prefault::{Prefault, PrefaultError, usable_cpus};
 use super::progress::{PrefaultProgress, Progress};
 use super::quota::Permit;
 use super::request::MemoryRequest;
@@ -117,20 +117,29 @@ impl HostMemory {
     /// HOST_BUFFER_ALLOCATION_FAILED: the kernel's refusal, too little memory left on the machine, or
     /// [`cancel`](Self::cancel)led.
     pub fn prefault(&self) -> Result<(), Error> {
-        self.prefault_held().map_err(|PrefaultError { reason, errno }| {
+        self.prefault_with(usable_cpus())
+    }
+
+    /// As [`prefault`](Self::prefault), on `most_threads` threads at most instead of one a usable CPU.
+    ///
+    /// # Errors
+    /// The same.
+    pub fn prefault_with(&self, most_threads: u32) -> Result<(), Error> {
+        self.prefault_held(most_threads).map_err(|PrefaultError { reason, errno }| {
             self.close();
             let failure = self.request.failure(reason, errno, self.online_nodes.clone());
             Error::HostBufferAllocationFailed(Box::new(failure))
         })
     }
 
-    fn prefault_held(&self) -> Result<(), PrefaultError> {
+    fn prefault_held(&self, most_threads: u32) -> Result<(), PrefaultError> {
         let held = read(&self.held);
         let held = held.as_ref().ok_or(PrefaultError::CANCELLED)?;
         let page = self.placement.alignment;
         let hugetlb = self.placement.actual_backing.is_hugetlb();
         let prefault = Prefault {
             regions: &held.regions,
+            most_threads,
             page,
             headroom: if hugetlb { Headroom::Reserved } else { Headroom::Ordinary(self.placement.node) },
             charge: &held.charge,

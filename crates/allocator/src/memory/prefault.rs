@@ -42,6 +42,7 @@ impl PrefaultError {
 /// Everything the threads of one prefault share.
 pub(super) struct Prefault<'a> {
     pub(super) regions: &'a [Region],
+    pub(super) most_threads: u32,
     /// The size of the pages behind the regions.
     pub(super) page: Bytes,
     pub(super) headroom: Headroom,
@@ -89,13 +90,17 @@ impl Prefault<'_> {
         Ok(())
     }
 
-    /// By size and by the CPUs this process may use (sched_getaffinity(2) and the cpu cgroup).
+    /// No more than is worth it for the size.
     fn threads(&self) -> u32 {
         let total: Bytes = self.regions.iter().map(|region| bytes_of(region.length())).sum();
-        let worth = total.units_to_hold(Bytes::new(BYTES_PER_THREAD)).max(1);
-        let cpus = thread::available_parallelism().map_or(1, usize::from);
-        u32::try_from(worth.min(u64::try_from(cpus).unwrap_or(1))).unwrap_or(1)
+        let worth = total.units_to_hold(Bytes::new(BYTES_PER_THREAD));
+        u32::try_from(worth).unwrap_or(u32::MAX).min(self.most_threads).max(1)
     }
+}
+
+/// The CPUs this process may use: sched_getaffinity(2) and the cpu cgroup.
+pub(super) fn usable_cpus() -> u32 {
+    thread::available_parallelism().map_or(1, |cpus| u32::try_from(cpus.get()).unwrap_or(u32::MAX))
 }
 
 /// Runs `work` on this thread and on `threads - 1` others, all of them held back until the last has started: a thread

@@ -1,0 +1,86 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
+import { onTestFinished, vi } from 'vitest';
+import { type Answer, post } from './graphql.js';
+
+/** The compiled entry point, as `npm start` runs it. */
+export const MAIN = fileURLToPath(new URL('../../dist/main.js', import.meta.url));
+
+/** One line of the server's log. */
+export interface LogLine extends Record<string, unknown> {
+  level: string;
+  msg: string;
+}
+
+/** A server process of its own. */
+export interface TestServer {
+  readonly url: string;
+  readonly pid: number;
+  readonly child: ChildProcess;
+  readonly log: LogLine[];
+  readonly exit: Promise<{ code: number | null; signal: NodeJS.Signals | null }>;
+  /** Sends an operation; answers status and body. */
+  send(query: string, variables?: unknown, headers?: Record<string, string>): Promise<Answer>;
+  /** Sends an operation that must have no top-level errors; answers its data. */
+  // biome-ignore lint/suspicious/noExplicitAny: answers are as dynamic as the queries that tests write
+  data(query: string, variables?: unknown): Promise<any>;
+  /** Sends SIGTERM and waits for the exit. */
+  stop(): Promise<{ code: number | null; signal: NodeJS.Signals | null }>;
+}
+
+/** Starts a server on a free port, with these HOSTPOOL_* variables. */
+export async function startServer(env: Record<string, string> = {}): Promise<TestServer> {
+  const child = spawnMain([], { HOSTPOOL_PORT: '0', HOSTPOOL_RESERVE: '0', ...env });
+  const log: LogLine[] = [];
+  createInterface({ input: child.stdout as NodeJS.ReadableStream }).on('line', (line) => log.push(JSON.parse(line)));
+  let stderr = '';
+  child.stderr?.on('data', (chunk) => {
+    stderr += chunk;
+  });
+  const exit = once(child, 'exit').then(([code, signal]) => ({ code, signal }));
+  const url = await vi.waitFor(
+    () => {
+      if (child.exitCode !== null) throw new Error(`the server ended with ${child.exitCode}: ${stderr}`);
+      const listening = log.find(({ msg }) => msg === 'listening');
+      if (listening === undefined) throw new Error(`not listening yet: ${stderr}`);
+      return String(listening.url);
+    },
+    { timeout: 20_000, interval: 20 },
+  );
+  const send: TestServer['send'] = (query, variables, headers) => post(`${url}/graphql`, { query, variables }, headers);
+  return {
+    url,
+    pid: child.pid as number,
+    child,
+    log,
+    exit,
+    send,
+    data: async (query, variables) => {
+      const { body } = await send(query, variables);
+      if (body.errors !== undefined) throw new Error(`unexpected errors: ${JSON.stringify(body.errors)}`);
+      return body.data;
+    },
+    stop: () => {
+      child.kill('SIGTERM');
+      return exit;
+    },
+  };
+}
+
+/** Starts a server that ends with the test. */
+export async function startServerForTest(env: Record<string, string> = {}): Promise<TestServer> {
+  const server = await startServer(env);
+  onTestFinished(async () => {
+    server.child.kill('SIGKILL');
+    await server.exit;
+  });
+  return server;
+}
+
+/** Starts the entry point with only these variables beside the machine's own, and without any of the caller's. */
+export function spawnMain(args: string[], env: Record<string, string>): ChildProcess {
+  const inherited = Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith('HOSTPOOL_')));
+  return spawn(process.execPath, [MAIN, ...args], { env: { ...inherited, ...env }, stdio: ['ignore', 'pipe', 'pipe'] });
+}
