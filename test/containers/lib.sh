@@ -1,7 +1,7 @@
 # What run.sh is made of: counting, an engine of its own, base images, questions to the server.
 # shellcheck shell=bash disable=SC2034 # some of the variables are run.sh's
 
-: "${CONTAINER_TEST_SECONDS:=480}" # after this the commands that take long are ended and count as failed
+: "${CONTAINER_TEST_SECONDS:=900}" # after this the commands that take long are ended and count as failed
 : "${CONTAINER_TEST_CACHE:=}"       # a folder that keeps the engine's images for the next run; none is kept without it
 : "${NODE_IMAGE:=}" "${RUST_IMAGE:=}" "${RUNTIME_IMAGE:=}"
 
@@ -148,24 +148,26 @@ make_base_images() {
   node=$(readlink -f "$(command -v node)")
   npm=$(npm root --global)/npm
   rust=$(rustc --print sysroot)
-  limited mmdebstrap --quiet --variant=minbase bookworm "$work/debian.tar" >"$work/debian.log" 2>&1 ||
+  limited mmdebstrap --quiet --variant=minbase --dpkgopt=force-unsafe-io --dpkgopt='path-exclude=/usr/share/doc/*' \
+    --dpkgopt='path-exclude=/usr/share/locale/*' --dpkgopt='path-exclude=/usr/share/man/*' \
+    bookworm "$work/debian.tar" >"$work/debian.log" 2>&1 ||
     { tail -3 "$work/debian.log"; skip_all 'mmdebstrap cannot make a Debian base'; }
   docker import "$work/debian.tar" "$RUNTIME_IMAGE" >/dev/null
   rm "$work/debian.tar"
 
-  mkdir -p "$tree"/{node/bin,node/lib/node_modules,rust}
-  cp "$node" "$tree/node/bin/node"
-  cp -r "$npm" "$tree/node/lib/node_modules/npm"
-  tar -C "$rust" -cf - --exclude=lib/rustlib/src bin lib | tar -C "$tree/rust" -xf -
-  cp /etc/ssl/certs/ca-certificates.crt "$tree/"
-  cp test/containers/stand-ins.Dockerfile "$tree/Dockerfile"
+  mkdir -p "$tree"/{node/files/bin,node/files/lib/node_modules,rust/files}
+  cp "$node" "$tree/node/files/bin/node"
+  cp -r "$npm" "$tree/node/files/lib/node_modules/npm"
+  tar -C "$rust" -cf - --exclude=lib/rustlib/src bin lib | tar -C "$tree/rust/files" -xf -
   build_stand_in node "$NODE_IMAGE"
   build_stand_in rust "$RUST_IMAGE"
   rm -r "$tree"
 }
 
 build_stand_in() {
-  limited docker build --quiet --network host --target "$1" --build-arg DEBIAN_IMAGE="$RUNTIME_IMAGE" --tag "$2" "$tree" \
+  cp /etc/ssl/certs/ca-certificates.crt "$tree/$1/"
+  cp "test/containers/stand-ins/$1.Dockerfile" "$tree/$1/Dockerfile"
+  limited docker build --quiet --network host --build-arg DEBIAN_IMAGE="$RUNTIME_IMAGE" --tag "$2" "$tree/$1" \
     >"$work/stand-in.log" 2>&1 || { tail -5 "$work/stand-in.log"; skip_all "a stand-in for the $1 image cannot be made"; }
 }
 
