@@ -13,7 +13,7 @@ export interface Config {
   readonly hostRoot: string;
   /** Host memory that is never promised. */
   readonly reserveBytes: number;
-  readonly logLevel: 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'silent';
+  readonly logLevel: 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'fatal' | 'silent';
   /** Variables that are set but have no effect in this version. */
   readonly withoutEffect: string[];
 }
@@ -52,7 +52,10 @@ const shape = {
     .refine((bytes) => Number.isSafeInteger(bytes) && bytes >= 0, 'must be bytes, e.g. 10GiB, 512MB or 0')
     .default(10 * 2 ** 30),
   HOSTPOOL_LOG_LEVEL: z
-    .enum(['trace', 'debug', 'info', 'warn', 'error', 'silent'], 'must be trace, debug, info, warn, error or silent')
+    .enum(
+      ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'],
+      'must be trace, debug, info, warn, error, fatal or silent',
+    )
     .default('info'),
 };
 
@@ -104,7 +107,7 @@ Usage: npm start, with settings in the environment:
   HOSTPOOL_PORT       port to listen on; 0 picks one and logs it        (4400)
   HOSTPOOL_HOST_ROOT  folder below which proc/ and sys/ are read        (/)
   HOSTPOOL_RESERVE    host memory never promised, e.g. 10GiB or 512MB   (10GiB)
-  HOSTPOOL_LOG_LEVEL  trace, debug, info, warn, error or silent         (info)
+  HOSTPOOL_LOG_LEVEL  trace, debug, info, warn, error, fatal or silent         (info)
 
 Options: --help, --version
 

@@ -12,12 +12,19 @@ export interface Running {
   readonly logger: Logger;
 }
 
+/** Two SIGINTs within this many milliseconds are one Ctrl-C: the terminal sends it to us and to npm, which passes it on. */
+const SAME_KEY_MS = 200;
+
 /** Shuts down in order at the first SIGTERM or SIGINT, and exits at once at the second. */
 export function shutDownOnSignals(running: Running): void {
-  let signals = 0;
+  let first: { signal: NodeJS.Signals; at: number } | undefined;
   const onSignal = (signal: NodeJS.Signals) => {
-    signals += 1;
-    if (signals > 1) process.exit(1);
+    const at = performance.now();
+    if (first !== undefined) {
+      if (signal === 'SIGINT' && first.signal === 'SIGINT' && at - first.at < SAME_KEY_MS) return;
+      process.exit(1);
+    }
+    first = { signal, at };
     running.logger.info({ signal }, 'shutting down');
     void shutDown(running);
   };

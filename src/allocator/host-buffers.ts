@@ -1,9 +1,9 @@
 import { isFailure, nameTaken, notFound, type Outcome } from './failure.js';
-import { logFallBack } from './fall-back.js';
 import type { HostBufferEntry, HostBufferFreed } from './host-buffer.js';
 import { IdIssuer } from './ids.js';
 import { MemoryLife } from './lifecycle.js';
 import { checkName, NameRegistry } from './names.js';
+import { logFailedPrefault, logFallBack } from './outcome-log.js';
 import type { ServiceDeps } from './service-deps.js';
 import { bufferSpecification, differences, type HostBufferRequest } from './specification.js';
 
@@ -86,7 +86,7 @@ export class HostBuffers {
     try {
       const failure = await buffer.life.settled;
       if (failure === undefined) return;
-      this.deps.log.warn({ buffer: buffer.name, id: buffer.id, failure }, 'prefault failed');
+      logFailedPrefault(this.deps.log, buffer, failure);
     } catch (err) {
       this.deps.log.error({ buffer: buffer.name, id: buffer.id, err }, 'prefault broke');
     }

@@ -19,6 +19,7 @@ export interface Mapping {
 export class MemoryLife {
   #state: PoolState = 'Prefaulting';
   #closing: Promise<number> | undefined;
+  #prefaultDone: Promise<unknown> = Promise.resolve();
   readonly #placementAtStart: MemoryPlacement;
 
   /** Resolves when it is faulted in (undefined) or has failed; a failure has given back mapping and charge. */
@@ -56,9 +57,21 @@ export class MemoryLife {
 
   /** Unmaps it, cancelling a running prefault. Resolves to the bytes released, the same for every caller. */
   destroy(): Promise<number> {
-    this.#state = 'Destroying';
-    this.#closing ??= this.mapping.close();
+    this.#closing ??= this.#close();
     return this.#closing;
+  }
+
+  /**
+   * A cancelled prefault gives its memory back by itself, so which of the two does is a race: what was held is known
+   * before, and both are waited for.
+   */
+  async #close(): Promise<number> {
+    const releasedBytes = this.#isMapped() ? this.#placementAtStart.mappedBytes : 0;
+    const wasPrefaulting = this.#state === 'Prefaulting';
+    this.#state = 'Destroying';
+    await this.mapping.close();
+    if (wasPrefaulting) await this.#prefaultDone;
+    return releasedBytes;
   }
 
   #isMapped(): boolean {
@@ -72,7 +85,9 @@ export class MemoryLife {
 
   async #faultIn(): Promise<Failure | undefined> {
     try {
-      const failure = (await this.mapping.prefault()) ?? undefined;
+      const prefault = this.mapping.prefault();
+      this.#prefaultDone = prefault.catch(() => undefined);
+      const failure = (await prefault) ?? undefined;
       if (this.#state === 'Prefaulting') this.#state = failure === undefined ? 'Ready' : 'Failed';
       return failure;
     } catch (bug) {

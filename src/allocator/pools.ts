@@ -1,8 +1,8 @@
 import { isFailure, nameTaken, notFound, type Outcome, poolNotReady } from './failure.js';
-import { logFallBack } from './fall-back.js';
 import { IdIssuer } from './ids.js';
 import { MemoryLife } from './lifecycle.js';
 import { checkName, type Holder, NameRegistry } from './names.js';
+import { logFailedPrefault, logFallBack } from './outcome-log.js';
 import {
   type LogicalPoolEntry,
   type PagedPoolEntry,
@@ -144,7 +144,7 @@ export class Pools {
     try {
       const failure = await pool.life.settled;
       if (failure === undefined) return;
-      this.deps.log.warn({ pool: pool.name, id: pool.id, failure }, 'prefault failed');
+      logFailedPrefault(this.deps.log, pool, failure);
     } catch (err) {
       this.deps.log.error({ pool: pool.name, id: pool.id, err }, 'prefault broke');
     }

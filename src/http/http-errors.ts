@@ -1,3 +1,5 @@
+import type { IncomingMessage } from 'node:http';
+import { finished } from 'node:stream/promises';
 import type { FastifyError, FastifyInstance, FastifyReply } from 'fastify';
 import { MASKED_MESSAGE } from './mask-errors.js';
 
@@ -11,8 +13,9 @@ export function sendError(reply: FastifyReply, status: number, code: string, mes
 
 /** Gives every error of the HTTP layer the shape of a GraphQL error; bugs are masked and logged. */
 export function shapeErrors(app: FastifyInstance): void {
-  app.setErrorHandler<FastifyError>((error, request, reply) => {
+  app.setErrorHandler<FastifyError>(async (error, request, reply) => {
     const status = error.statusCode ?? 500;
+    if (status === 413) await readToEnd(request.raw);
     if (status < 500) return sendError(reply, status, codeFor(status), error.message);
     request.log.error({ err: error }, 'bug');
     const extensions = { code: 'INTERNAL_SERVER_ERROR', requestId: request.id };
@@ -21,6 +24,19 @@ export function shapeErrors(app: FastifyInstance): void {
   app.setNotFoundHandler((request, reply) =>
     sendError(reply, 404, 'NOT_FOUND', `There is nothing at ${request.method} ${request.url.split('?', 1)[0]}.`),
   );
+}
+
+/** How long a refused body is read on, in milliseconds. */
+const DRAIN_MS = 5_000;
+
+/** Throws away the rest of a body that is too long: a client that is cut off while it sends may never see the answer. */
+async function readToEnd(body: IncomingMessage): Promise<void> {
+  body.resume();
+  try {
+    await finished(body, { signal: AbortSignal.timeout(DRAIN_MS) });
+  } catch {
+    // Cut off by the client or by the time: the answer is sent either way.
+  }
 }
 
 function codeFor(status: number): string {

@@ -152,36 +152,22 @@ describe('floods', () => {
     expect(body.errors[0].message).toMatch(/token/);
   });
 
-  it('a body of 50 MB is refused', async () => {
-    const body = JSON.stringify({ query: '{ version }', padding: 'x'.repeat(50_000_000) });
-    const init = { method: 'POST', headers: { 'content-type': 'application/json' }, body };
-    const response = await fetch(`${server.url}/graphql`, init).catch((error: Error) => error);
-    // The server answers and hangs up while the client is still sending; which of the two the client sees is a race.
-    if (response instanceof Error) expect(String(response.cause)).toMatch(/closed|EPIPE|ECONNRESET/);
-    else expect(response.status).toBe(413);
-    expect(await server.data('{ version }')).toEqual({ version: expect.any(String) });
-  });
-
-  it('a body one byte too long is refused in the shape of a GraphQL error', async () => {
+  it.each([
+    ['of 50 MB', 50_000_000],
+    ['one byte too long', 4 * 2 ** 20 + 1],
+  ])('a body %s is refused in the shape of a GraphQL error', async (_what, bytes) => {
     const frame = JSON.stringify({ query: '{ version }', padding: '' }).length;
-    const padding = 'x'.repeat(4 * 2 ** 20 - frame + 1);
-    const { status, body } = await server.send('{ version }', undefined, {}).then(() =>
-      fetch(`${server.url}/graphql`, {
-        method: 'POST',
-        headers: { 'content-type': 'application/json' },
-        body: JSON.stringify({ query: '{ version }', padding }),
-      }).then(async (response) => ({ status: response.status, body: await response.json() })),
-    );
-    expect(status).toBe(413);
-    expect(body).toMatchObject({ errors: [{ extensions: { code: 'PAYLOAD_TOO_LARGE' } }] });
+    const body = JSON.stringify({ query: '{ version }', padding: 'x'.repeat(bytes - frame) });
+    const headers = { 'content-type': 'application/json' };
+    const response = await fetch(`${server.url}/graphql`, { method: 'POST', headers, body });
+    expect(response.status).toBe(413);
+    expect(await response.json()).toMatchObject({ errors: [{ extensions: { code: 'PAYLOAD_TOO_LARGE' } }] });
   });
 
   it('a free of 5 million indices is refused as too large a body', async () => {
     const { id } = (await server.data(CREATE_LOGICAL, { input: { ...logical, name: 'five' } })).createLogicalHostPool;
     const indices = Array.from({ length: 5_000_000 }, () => 0);
-    const sent = await server.send(FREE_SLOTS, { input: { pool: id, indices } }).catch((error: Error) => error);
-    if (sent instanceof Error) expect(String(sent.cause)).toMatch(/closed|EPIPE|ECONNRESET/);
-    else expect(sent.status).toBe(413);
+    expect((await server.send(FREE_SLOTS, { input: { pool: id, indices } })).status).toBe(413);
     await server.data('mutation($id: ID!) { destroyPool(id: $id) { __typename } }', { id });
   });
 

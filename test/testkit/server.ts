@@ -39,7 +39,8 @@ export async function startServer(env: Record<string, string> = {}): Promise<Tes
   child.stderr?.on('data', (chunk) => {
     stderr += chunk;
   });
-  const exit = once(child, 'exit').then(([code, signal]) => ({ code, signal }));
+  // 'close', not 'exit': by then every line of the log has been read.
+  const exit = once(child, 'close').then(([code, signal]) => ({ code, signal }));
   const url = await vi.waitFor(
     () => {
       if (child.exitCode !== null) throw new Error(`the server ended with ${child.exitCode}: ${stderr}`);

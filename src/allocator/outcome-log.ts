@@ -1,4 +1,4 @@
-import type { MemoryPlacement } from '../../native/index.js';
+import type { Failure, MemoryPlacement } from '../../native/index.js';
 import type { ServiceLog } from './service-deps.js';
 
 /** Tells operators of memory that did not get the backing it asked for. Says nothing when it did. */
@@ -7,4 +7,10 @@ export function logFallBack(log: ServiceLog, what: string, name: string | undefi
   const { requestedBacking, actualBacking, hugepageSize, mappedBytes, numaNode } = placement;
   const fields = { what, name, requestedBacking, actualBacking, hugepageSize, mappedBytes, numaNode };
   log.warn(fields, 'hugepages were short: fell back to ordinary pages');
+}
+
+/** Tells operators of memory that the kernel would not hand out. Says nothing of what was cancelled on purpose. */
+export function logFailedPrefault(log: ServiceLog, of: { name?: string; id: string }, failure: Failure): void {
+  if (failure.kind === 'HostBufferAllocationFailed' && failure.reason === 'Cancelled') return;
+  log.warn({ name: of.name, id: of.id, failure }, 'prefault failed');
 }
