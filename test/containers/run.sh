@@ -90,6 +90,7 @@ check_process() {
   check 'it could have SYS_NICE and no other' contains "$status" $'CapBnd:\t0000000000800000'
   check 'it cannot gain privileges' contains "$status" $'NoNewPrivs:\t1'
   check 'it is under a seccomp filter' contains "$status" $'Seccomp:\t2'
+  note "resident: $(awk '$1 == "VmRSS:" { print $2, $3 }' "/proc/$pid/status")"
   check 'it listens on loopback only' listens_on_loopback_only
   check 'its file system is read-only' fails docker exec "$container" node -e 'fs.writeFileSync("/app/x", "")'
 }
