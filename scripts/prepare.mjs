@@ -1,6 +1,7 @@
 // Makes a fresh clone runnable: installs what package-lock.json lists, builds the native addon, compiles the server.
 // Plain Node without dependencies, since it runs before anything is installed. Each step is skipped when its inputs are
-// what they were when it last succeeded.
+// what they were when it last succeeded. Arguments name the steps to take (packages, addon, server); without any it takes
+// all of them.
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -9,10 +10,12 @@ import { fileURLToPath } from 'node:url';
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 process.chdir(root);
+const wanted = process.argv.slice(2);
 
 checkMachine();
-await step('node_modules/.hostpool-stamp', ['package-lock.json'], 'installing npm packages', install);
+await step('packages', 'node_modules/.hostpool-stamp', ['package-lock.json'], 'installing npm packages', install);
 await step(
+  'addon',
   'native/.stamp',
   [
     'Cargo.toml',
@@ -27,6 +30,7 @@ await step(
   buildAddon,
 );
 await step(
+  'server',
   'dist/.stamp',
   [
     'src',
@@ -48,11 +52,11 @@ function checkMachine() {
     fail(`hostpool needs an x86-64 or arm64 processor; this is ${process.arch}.`);
   if (Number(process.versions.node.split('.')[0]) < 20)
     fail(`hostpool needs Node 20 or newer; this is ${process.versions.node}.`);
-  const wanted = /^rust-version = "(.+)"$/m.exec(readFileSync('Cargo.toml', 'utf8'))?.[1] ?? 'stable';
+  const rustVersion = /^rust-version = "(.+)"$/m.exec(readFileSync('Cargo.toml', 'utf8'))?.[1] ?? 'stable';
   const cargo = spawnSync('cargo', ['--version'], { encoding: 'utf8' });
   if (cargo.status !== 0)
     fail(
-      `hostpool needs Rust ${wanted} or newer, and cargo was not found: install it from https://rustup.rs and open a new shell.`,
+      `hostpool needs Rust ${rustVersion} or newer, and cargo was not found: install it from https://rustup.rs and open a new shell.`,
     );
 }
 
@@ -87,7 +91,8 @@ async function compile() {
 }
 
 /** Runs `action` unless the stamp says that it succeeded with these very inputs. */
-async function step(stamp, inputs, what, action) {
+async function step(name, stamp, inputs, what, action) {
+  if (wanted.length > 0 && !wanted.includes(name)) return;
   const fingerprint = fingerprintOf(inputs);
   if (existsSync(stamp) && readFileSync(stamp, 'utf8') === fingerprint) return;
   console.error(`hostpool: ${what}`);
