@@ -151,8 +151,8 @@ pub enum Failure {
     NameTaken { message: String, name: String, differs: Vec<String> },
     /// Fields as in the contract.
     InUse { message: String, attachments: f64 },
-    /// `id` is the addon's number; `expired_at` in milliseconds since 1970.
-    LeaseExpired { message: String, id: f64, expired_at: f64 },
+    /// `id` is the addon's number; `how` ends a sentence about it; `expired_at` in milliseconds since 1970.
+    LeaseExpired { message: String, id: String, how: String, expired_at: f64 },
     /// Fields as in the contract.
     NotFound { message: String, id: String },
     /// `field` in the spelling of the contract: `pageSize`, `memory.numaNode`.
@@ -211,8 +211,9 @@ pub(super) fn failure(error: Error) -> napi::Result<Failure> {
             Failure::NameTaken { message, name, differs }
         }
         Error::InUse { holders, .. } => Failure::InUse { message, attachments: js(holders) },
-        Error::LeaseExpired { id, how: _, ended_at } => {
-            Failure::LeaseExpired { message, id: js(id), expired_at: js_time(ended_at) }
+        Error::LeaseExpired { id, how, ended_at } => {
+            let (id, how) = (id.to_string(), how.to_owned());
+            Failure::LeaseExpired { message, id, how, expired_at: js_time(ended_at) }
         }
         Error::NotFound { what: _, id } => Failure::NotFound { message, id },
         Error::InvalidArgument { field, reason } => {
