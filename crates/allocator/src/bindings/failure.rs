@@ -136,9 +136,10 @@ pub enum Failure {
     DoubleFree { message: String, slots: Vec<f64>, count: f64 },
     /// Fields as in the contract.
     SlotOutOfRange { message: String, slot: f64, size: f64 },
-    /// Fields as in the contract.
+    /// Fields as in the contract; `field` is the argument that asked for the bytes.
     BudgetExceeded {
         message: String,
+        field: String,
         budget: String,
         requested_bytes: f64,
         available_bytes: f64,
@@ -259,6 +260,7 @@ fn allocation_failed(message: String, failed: HostBufferAllocationFailed) -> Fai
 fn budget_exceeded(message: String, exceeded: BudgetExceeded) -> Failure {
     Failure::BudgetExceeded {
         message,
+        field: contract_spelling(exceeded.field),
         budget: exceeded.budget,
         requested_bytes: js_bytes(exceeded.requested),
         available_bytes: js_bytes(exceeded.available),

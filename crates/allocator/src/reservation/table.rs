@@ -316,9 +316,10 @@ fn no_process(pid: Option<u32>, errno: rustix::io::Errno) -> Error {
 
 fn refused(refusal: Refusal, demand: &Demand) -> Error {
     match refusal {
-        Refusal::AdmissionClosed => Error::BudgetAdmissionClosed { budget: demand.budget.clone() },
+        Refusal::AdmissionClosed(budget) => Error::BudgetAdmissionClosed { budget },
         Refusal::Other(error) => error,
         Refusal::Exceeded(quote) => Error::BudgetExceeded(Box::new(BudgetExceeded {
+            field: "bytes",
             budget: demand.budget.clone(),
             requested: quote.mapped,
             available: quote.available,
