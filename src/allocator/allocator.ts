@@ -4,6 +4,7 @@ import { Budgets } from './budgets.js';
 import { HostReadings } from './host.js';
 import { HostBuffers } from './host-buffers.js';
 import { Pools } from './pools.js';
+import { Reservations } from './reservations.js';
 import type { ServiceLog } from './service-deps.js';
 import { Slots } from './slots.js';
 
@@ -23,9 +24,10 @@ export interface Allocator {
   readonly pools: Pools;
   readonly slots: Slots;
   readonly buffers: HostBuffers;
+  readonly reservations: Reservations;
   /** Waits for running creates, cancels those that take longer than `graceMs`, and waits for their answers. */
   settle(graceMs: number): Promise<void>;
-  /** Unmaps every pool and buffer. Resolves to the bytes released. */
+  /** Unmaps every pool and buffer, and lets go of every reservation. Resolves to the bytes unmapped. */
   closeAll(): Promise<number>;
 }
 
@@ -35,14 +37,16 @@ export function createAllocator({ hostRoot, reserveBytes, log }: AllocatorOption
   const deps = { native: new HostAllocator({ hostRoot, reserveBytes }), log, now: () => new Date(), activity };
   const pools = new Pools(deps);
   const buffers = new HostBuffers(deps);
+  const reservations = new Reservations(deps);
   return {
     host: new HostReadings(deps),
     budgets: new Budgets(deps),
     pools,
     slots: new Slots(pools),
     buffers,
+    reservations,
     settle: (graceMs) => settle(activity, pools, buffers, graceMs),
-    closeAll: () => closeAll(pools, buffers),
+    closeAll: () => closeAll(pools, buffers, reservations),
   };
 }
 
@@ -56,7 +60,8 @@ async function settle(activity: Activity, pools: Pools, buffers: HostBuffers, gr
   }
 }
 
-async function closeAll(pools: Pools, buffers: HostBuffers): Promise<number> {
+async function closeAll(pools: Pools, buffers: HostBuffers, reservations: Reservations): Promise<number> {
+  await reservations.close();
   const destroyed = pools.list().map((pool) => pools.destroy(pool.id));
   const freed = buffers.list().map((buffer) => buffers.free(buffer.id));
   const outcomes = await Promise.all([...destroyed, ...freed]);

@@ -36,6 +36,7 @@ const failureKinds: Record<FailureKind, true> = {
   InUse: true,
   BudgetExceeded: true,
   BudgetAdmissionClosed: true,
+  LeaseExpired: true,
   InvalidArgument: true,
 };
 
@@ -50,9 +51,14 @@ export function invalidArgument(field: string, message: string): FailureOf<'Inva
   return { kind: 'InvalidArgument', message, field };
 }
 
-/** No pool or buffer has that id. */
-export function notFound(what: 'pool' | 'host buffer', id: string): FailureOf<'NotFound'> {
+/** No pool, buffer or reservation has that id. */
+export function notFound(what: 'pool' | 'host buffer' | 'reservation', id: string): FailureOf<'NotFound'> {
   return { kind: 'NotFound', message: `There is no ${what} with id ${JSON.stringify(id)}.`, id };
+}
+
+/** The reservation has ended, told under the id that callers know it by. */
+export function leaseExpired(failure: FailureOf<'LeaseExpired'>, id: string): FailureOf<'LeaseExpired'> {
+  return { ...failure, id, message: `Reservation ${JSON.stringify(id)} has ended: it ${failure.how}.` };
 }
 
 /** A live pool or buffer has that name. */

@@ -98,6 +98,8 @@ pub struct HostBufferAllocationFailed {
 /// A charge that a cap or a rank's share refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BudgetExceeded {
+    /// The argument that asked for the bytes.
+    pub field: &'static str,
     /// The budget asked.
     pub budget: String,
     /// What the charge would take: mapped bytes.

@@ -247,7 +247,7 @@ fn check_charge(
             held.push(Held::Pending(charge));
             model.live.push(Live { huge, node, bytes, resident: 0, committed: false });
         }
-        Err(Refusal::AdmissionClosed) => assert!(model.closed),
+        Err(Refusal::AdmissionClosed(_)) => assert!(model.closed),
         Err(Refusal::Exceeded(quote)) => {
             assert!(!fits && !model.closed, "refused {bytes} of {available}");
             assert_eq!((quote.limited_by, quote.available.get()), (limit, available));

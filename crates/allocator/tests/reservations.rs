@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use hostpool_allocator::budget::{Demand, HOST_BUDGET, HostSource, Ledger, MemoryKind};
 use hostpool_allocator::host::{AdmissionReading, HostError, MemInfo};
 use hostpool_allocator::reservation::{Reservation, ReservationSpec, ReservationState, Reservations};
-use hostpool_allocator::{Bytes, Error, NumaNode};
+use hostpool_allocator::{Backing, Bytes, Error, NumaNode};
 
 const GIB: u64 = 1 << 30;
 const MIB: u64 = 1 << 20;
@@ -66,7 +66,8 @@ fn spec(bytes: u64) -> ReservationSpec {
         requested: Bytes::new(bytes),
         mapped: Bytes::new(bytes),
     };
-    ReservationSpec { bytes: Bytes::new(bytes), demand, holder: "engine".to_owned(), pid: None, ttl: None }
+    let (holder, backing) = ("engine".to_owned(), Backing::Anonymous);
+    ReservationSpec { bytes: Bytes::new(bytes), demand, backing, holder, pid: None, ttl: None }
 }
 
 /// A process that does nothing until it is killed; killed when dropped.
@@ -158,6 +159,22 @@ fn one_tied_to_a_process_ends_with_it_and_never_before() {
     bench.until_charged_is(GIB);
     assert_eq!(ended(bench.reservations.commit(doomed.id)), "lost its process");
     assert_eq!(bench.reservations.list().iter().map(|live| live.id).collect::<Vec<_>>(), [safe.id]);
+}
+
+#[test]
+fn every_end_is_told_once_and_in_order() {
+    let bench = bench();
+    let short = ReservationSpec { ttl: Some(Duration::from_millis(20)), ..spec(GIB) };
+    let (expired, released) =
+        (bench.reservations.reserve(short).unwrap(), bench.reservations.reserve(spec(GIB)));
+    bench.until_charged_is(GIB);
+    for _ in 0..2 {
+        bench.reservations.release(released.as_ref().unwrap().id).unwrap();
+    }
+    let told: Vec<_> = bench.reservations.take_ended().iter().map(|ended| (ended.id, ended.state)).collect();
+    let released = released.unwrap().id;
+    assert_eq!(told, [(expired.id, ReservationState::Expired), (released, ReservationState::Released)]);
+    assert!(bench.reservations.take_ended().is_empty());
 }
 
 #[test]

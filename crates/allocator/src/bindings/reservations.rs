@@ -78,6 +78,8 @@ pub struct ReservationReading {
     pub rank: Option<u32>,
     /// The bytes asked for.
     pub bytes: f64,
+    /// How they are mapped.
+    pub backing: Backing,
     /// Bytes of a hugepage; undefined on ordinary pages.
     pub hugepage_size: Option<f64>,
     /// The node; -1 for any.
@@ -146,6 +148,12 @@ impl HostReservations {
         outcome(released, js_reservation)
     }
 
+    /// The reservations that have ended since this was asked last, each once.
+    #[napi]
+    pub fn take_ended(&self) -> Vec<ReservationReading> {
+        self.reservations.take_ended().into_iter().map(js_reservation).collect()
+    }
+
     /// Every live reservation, oldest first.
     #[napi]
     pub async fn list(&self) -> napi::Result<Vec<ReservationReading>> {
@@ -169,16 +177,30 @@ impl ReservationSpec {
             rank: self.rank.map(|rank| small("rank", rank, u32::MAX)).transpose()?,
             mapping_bytes: asked,
             mapping_count: 1,
-            wish: wish.check()?,
+            wish: wish.check().map_err(flat)?,
         };
         let ttl = self.ttl_seconds.map(|seconds| count("ttl_seconds", seconds)).transpose()?;
         Ok(reservation::ReservationSpec {
             bytes: asked,
-            demand: allocator.demand(&request)?,
+            demand: allocator.demand(&request).map_err(flat)?,
+            backing: request.wish.backing,
             holder: self.holder,
             pid: pid.map(|pid| small("pid", pid, u32::MAX)).transpose()?,
             ttl: ttl.map(Duration::from_secs),
         })
+    }
+}
+
+/// A reservation's wish is not in an input of its own: `memory.numa_node` is `numa_node` there.
+fn flat(error: Error) -> Error {
+    match error {
+        Error::InvalidArgument { field: "memory", reason } => {
+            Error::InvalidArgument { field: "bytes", reason }
+        }
+        Error::InvalidArgument { field, reason } => {
+            Error::InvalidArgument { field: field.strip_prefix("memory.").unwrap_or(field), reason }
+        }
+        other => other,
     }
 }
 
@@ -189,6 +211,7 @@ fn js_reservation(reservation: reservation::Reservation) -> ReservationReading {
         budget: demand.budget,
         rank: demand.rank,
         bytes: js_bytes(reservation.spec.bytes),
+        backing: reservation.spec.backing.into(),
         hugepage_size: match demand.kind {
             MemoryKind::Ordinary => None,
             MemoryKind::Hugepages(size) => Some(js_bytes(size)),

@@ -28,8 +28,8 @@ pub trait HostSource: Send + Sync {
 pub enum Refusal {
     /// It does not fit; the quote has the figures.
     Exceeded(Quote),
-    /// The budget takes no new charges.
-    AdmissionClosed,
+    /// The budget of that name, the one asked or "host", takes no new charges.
+    AdmissionClosed(String),
     /// Another error: an unknown budget, a rank it does not have, an unreadable host.
     Other(Error),
 }
@@ -130,8 +130,11 @@ impl Ledger {
         let mut state = lock(&self.state);
         let account = state.account(&demand.budget)?;
         let rank = account.rank(demand.rank)?;
-        if account.admission_closed || state.whole.admission_closed {
-            return Err(Refusal::AdmissionClosed);
+        if account.admission_closed {
+            return Err(Refusal::AdmissionClosed(demand.budget));
+        }
+        if state.whole.admission_closed {
+            return Err(Refusal::AdmissionClosed(HOST_BUDGET.to_owned()));
         }
         let quote = self.decide(&state, &demand)?;
         if !quote.fits() {

@@ -147,7 +147,7 @@ fn a_closed_budget_refuses_whatever_the_figures() {
     let ledger = ledger(20 * GIB, 0);
     let close = BudgetChange { admission_closed: Some(Some(true)), ..Default::default() };
     ledger.update_budget(HOST_BUDGET, &close).unwrap();
-    assert!(matches!(ledger.charge(ordinary(4096)), Err(Refusal::AdmissionClosed)));
+    assert!(matches!(ledger.charge(ordinary(4096)), Err(Refusal::AdmissionClosed(_))));
     assert!(ledger.quote(&ordinary(4096)).unwrap().fits(), "a quote tells of the figures alone");
 }
 

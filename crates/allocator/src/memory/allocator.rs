@@ -29,8 +29,8 @@ pub struct HostMemoryAllocator {
 pub enum AllocationError {
     /// The ledger refused: it does not fit.
     Shortage(Shortage),
-    /// The budget takes no new charges.
-    AdmissionClosed,
+    /// The budget of that name takes no new charges.
+    AdmissionClosed(String),
     /// The host or the kernel cannot make it.
     Failed(Box<HostBufferAllocationFailed>),
     /// Another error: an unknown budget, a bad argument, an unreadable host.
@@ -257,7 +257,7 @@ impl Attempt<'_> {
                 let (backing, online_nodes) = (self.backing, self.online_nodes());
                 AllocationError::Shortage(Shortage { quote, backing, online_nodes })
             }
-            Refusal::AdmissionClosed => AllocationError::AdmissionClosed,
+            Refusal::AdmissionClosed(budget) => AllocationError::AdmissionClosed(budget),
             Refusal::Other(error) => AllocationError::Other(error),
         }
     }
@@ -274,7 +274,7 @@ fn is_hugepage_shortage(error: &AllocationError) -> bool {
             failure.reason,
             HostBufferFailure::HugepagesExhausted | HostBufferFailure::HugepageSizeUnsupported
         ),
-        AllocationError::AdmissionClosed | AllocationError::Other(_) => false,
+        AllocationError::AdmissionClosed(_) | AllocationError::Other(_) => false,
     }
 }
 

@@ -62,7 +62,7 @@ impl HostBuffer {
 fn refusal(request: &MemoryRequest, error: AllocationError) -> Error {
     match error {
         AllocationError::Shortage(shortage) => short(request, shortage),
-        AllocationError::AdmissionClosed => Error::BudgetAdmissionClosed { budget: request.budget.clone() },
+        AllocationError::AdmissionClosed(budget) => Error::BudgetAdmissionClosed { budget },
         AllocationError::Failed(failure) => Error::HostBufferAllocationFailed(failure),
         AllocationError::Other(error) => error,
     }
@@ -85,6 +85,7 @@ fn short(request: &MemoryRequest, shortage: Shortage) -> Error {
 
 fn exceeded(request: &MemoryRequest, quote: &Quote) -> Error {
     Error::BudgetExceeded(Box::new(BudgetExceeded {
+        field: "nbytes",
         budget: request.budget.clone(),
         requested: quote.mapped,
         available: quote.available,

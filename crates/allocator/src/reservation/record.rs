@@ -2,6 +2,7 @@
 
 use std::time::{Duration, SystemTime};
 
+use crate::backing::Backing;
 use crate::budget::Demand;
 use crate::units::Bytes;
 
@@ -12,6 +13,8 @@ pub struct ReservationSpec {
     pub bytes: Bytes,
     /// What that takes of the ledger, in whole pages.
     pub demand: Demand,
+    /// How it will be mapped; told again, since the demand knows the kind of page only.
+    pub backing: Backing,
     /// Who holds it, for people.
     pub holder: String,
     /// The process whose death ends it.

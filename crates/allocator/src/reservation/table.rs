@@ -31,6 +31,7 @@ pub struct Reservations {
 pub(super) struct Table {
     live: BTreeMap<u64, Live>,
     ended: VecDeque<Reservation>,
+    untold: VecDeque<Reservation>,
     deadlines: BTreeMap<(Instant, u64), ()>,
     next_id: u64,
     looked_at: Option<Instant>,
@@ -107,6 +108,14 @@ impl Reservations {
     /// NOT_FOUND; LEASE_EXPIRED when it expired or its process died.
     pub fn release(&self, id: u64) -> Result<Reservation, Error> {
         lock(&self.table).release(id)
+    }
+
+    /// The reservations that have ended since this was asked last, in that order, each once; at most the latest 10,000.
+    #[must_use]
+    pub fn take_ended(&self) -> Vec<Reservation> {
+        let mut table = lock(&self.table);
+        table.expire_due(Instant::now());
+        table.untold.drain(..).collect()
     }
 
     /// Every live reservation, oldest first.
@@ -204,10 +213,8 @@ impl Table {
         drop(live.charge);
         let ended_at = Some(SystemTime::now());
         let ended = Reservation { state, ended_at, resident: Bytes::ZERO, ..live.reservation };
-        self.ended.push_back(ended.clone());
-        if self.ended.len() > REMEMBERED {
-            self.ended.pop_front();
-        }
+        remember(&mut self.ended, ended.clone());
+        remember(&mut self.untold, ended.clone());
         Some(ended)
     }
 
@@ -243,6 +250,13 @@ impl Table {
                 live.show(visible);
             }
         }
+    }
+}
+
+fn remember(latest: &mut VecDeque<Reservation>, ended: Reservation) {
+    latest.push_back(ended);
+    if latest.len() > REMEMBERED {
+        latest.pop_front();
     }
 }
 
@@ -302,9 +316,10 @@ fn no_process(pid: Option<u32>, errno: rustix::io::Errno) -> Error {
 
 fn refused(refusal: Refusal, demand: &Demand) -> Error {
     match refusal {
-        Refusal::AdmissionClosed => Error::BudgetAdmissionClosed { budget: demand.budget.clone() },
+        Refusal::AdmissionClosed(budget) => Error::BudgetAdmissionClosed { budget },
         Refusal::Other(error) => error,
         Refusal::Exceeded(quote) => Error::BudgetExceeded(Box::new(BudgetExceeded {
+            field: "bytes",
             budget: demand.budget.clone(),
             requested: quote.mapped,
             available: quote.available,
