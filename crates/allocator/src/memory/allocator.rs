@@ -290,7 +290,7 @@ fn as_argument(error: AllocationError) -> Error {
         AllocationError::Shortage(shortage) => {
             return Error::invalid("memory", format!("takes {}", shortage.quote.mapped));
         }
-        AllocationError::AdmissionClosed => return Error::invalid("budget", "is closed to new charges"),
+        AllocationError::AdmissionClosed(budget) => return Error::BudgetAdmissionClosed { budget },
     };
     match failure.reason {
         HostBufferFailure::NumaNodeOffline => Error::invalid(
