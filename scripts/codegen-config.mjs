@@ -16,6 +16,7 @@ const failures = [
   'InUse',
   'BudgetExceeded',
   'BudgetAdmissionClosed',
+  'LeaseExpired',
   'InvalidArgument',
 ];
 const failureMappers = Object.fromEntries(
@@ -34,6 +35,8 @@ const resultMappers = Object.fromEntries(
     'FreeHostBuffer',
     'FreeSlots',
     'PlanV4PagedPool',
+    'Reservation',
+    'ReserveHostMemory',
   ].map((name) => [`${name}Result`, `../../resolvers/results.js#${name}Outcome`]),
 );
 
@@ -55,6 +58,7 @@ export const codegenConfig = {
     MemoryLimit: `${native}#MemoryLimit`,
     PoolKind: `${allocator}/pool.js#PoolKind`,
     PoolState: `${allocator}/lifecycle.js#PoolState`,
+    ReservationState: `${native}#ReservationState`,
   },
   contextType: '../../resolvers/context.js#RequestContext',
   mappers: {
@@ -62,6 +66,7 @@ export const codegenConfig = {
     ...resultMappers,
     Remedy: '../../errors/remedy.js#Remedy as RemedyModel',
     Budget: `${allocator}/budgets.js#Budget as BudgetModel`,
+    Reservation: `${allocator}/reservation.js#Reservation as ReservationModel`,
     Host: `${allocator}/host.js#Host as HostModel`,
     HostBuffer: `${allocator}/host-buffer.js#HostBufferEntry`,
     LogicalHostPool: `${allocator}/pool.js#LogicalPoolEntry`,

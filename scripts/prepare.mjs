@@ -1,6 +1,7 @@
 // Makes a fresh clone runnable: installs what package-lock.json lists, builds the native addon, compiles the server.
 // Plain Node without dependencies, since it runs before anything is installed. Each step is skipped when its inputs are
-// what they were before it last succeeded and what it makes is there. One run at a time: others wait for it.
+// what they were before it last succeeded and what it makes is there. One run at a time: others wait for it. Arguments name
+// the steps to take (packages, addon, server); without any it takes all of them.
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import {
@@ -20,6 +21,7 @@ import { fileURLToPath } from 'node:url';
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 process.chdir(root);
+const wanted = process.argv.slice(2);
 
 const LOCK = '.hostpool-prepare.lock';
 
@@ -29,6 +31,7 @@ process.on('exit', () => rmSync(LOCK, { force: true }));
 for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => process.exit(1));
 
 await step({
+  name: 'packages',
   stamp: 'node_modules/.hostpool-stamp',
   inputs: ['package-lock.json'],
   products: ['node_modules/.bin/napi', 'node_modules/.bin/tsc'],
@@ -36,6 +39,7 @@ await step({
   action: install,
 });
 await step({
+  name: 'addon',
   stamp: 'native/.stamp',
   inputs: [
     'Cargo.toml',
@@ -54,6 +58,7 @@ await step({
   written: ['Cargo.lock'],
 });
 await step({
+  name: 'server',
   stamp: 'dist/.stamp',
   inputs: [
     'src',
@@ -80,19 +85,19 @@ function checkMachine() {
   checkRust(/^rust-version = "(.+)"$/m.exec(readFileSync('Cargo.toml', 'utf8'))?.[1] ?? '1.88');
 }
 
-function checkRust(wanted) {
+function checkRust(rustVersion) {
   const cargo = spawnSync('cargo', ['--version'], { encoding: 'utf8' });
   if (cargo.status !== 0)
     fail(
-      `hostpool needs Rust ${wanted} or newer, and cargo was not found: install it from https://rustup.rs and open a new shell.`,
+      `hostpool needs Rust ${rustVersion} or newer, and cargo was not found: install it from https://rustup.rs and open a new shell.`,
     );
   const found = /^cargo (\d+\.\d+\.\d+)/.exec(cargo.stdout)?.[1];
-  if (found !== undefined && isOlder(found, wanted))
-    fail(`hostpool needs Rust ${wanted} or newer; this is ${found}: run \`rustup update\`.`);
+  if (found !== undefined && isOlder(found, rustVersion))
+    fail(`hostpool needs Rust ${rustVersion} or newer; this is ${found}: run \`rustup update\`.`);
 }
 
-function isOlder(found, wanted) {
-  const [have, want] = [found, wanted].map((version) => version.split('.').map(Number));
+function isOlder(found, rustVersion) {
+  const [have, want] = [found, rustVersion].map((version) => version.split('.').map(Number));
   const at = want.findIndex((part, index) => part !== have[index]);
   return at !== -1 && have[at] < want[at];
 }
@@ -180,7 +185,8 @@ async function compile() {
  * Runs `action` unless the stamp says that it succeeded with these very inputs. The inputs are looked at before, so that
  * one that is edited meanwhile counts as new; only those that the action itself writes are looked at again.
  */
-async function step({ stamp, inputs, products, what, action, written = [] }) {
+async function step({ name, stamp, inputs, products, what, action, written = [] }) {
+  if (wanted.length > 0 && !wanted.includes(name)) return;
   const before = digestsOf(inputs);
   const isMade = products.every((product) => existsSync(product));
   if (isMade && existsSync(stamp) && readFileSync(stamp, 'utf8') === fingerprintOf(before)) return;

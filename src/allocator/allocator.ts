@@ -5,6 +5,7 @@ import { closeAll, settle } from './closing.js';
 import { HostReadings } from './host.js';
 import { HostBuffers } from './host-buffers.js';
 import { Pools } from './pools.js';
+import { Reservations } from './reservations.js';
 import type { ServiceLog } from './service-deps.js';
 import { Slots } from './slots.js';
 
@@ -24,11 +25,12 @@ export interface Allocator {
   readonly pools: Pools;
   readonly slots: Slots;
   readonly buffers: HostBuffers;
+  readonly reservations: Reservations;
   /** Whether creates are refused: `settle` or `closeAll` has begun. */
   isClosing(): boolean;
   /** Refuses creates from now on, waits for running ones, cancels those that take longer than `graceMs`, and ends. */
   settle(graceMs: number): Promise<void>;
-  /** Unmaps every pool and buffer. Resolves to the bytes released. */
+  /** Unmaps every pool and buffer, and lets go of every reservation. Resolves to the bytes unmapped. */
   closeAll(): Promise<number>;
 }
 
@@ -38,14 +40,19 @@ export function createAllocator({ hostRoot, reserveBytes, log }: AllocatorOption
   const deps = { native: new HostAllocator({ hostRoot, reserveBytes }), log, now: () => new Date(), activity };
   const pools = new Pools(deps);
   const buffers = new HostBuffers(deps);
+  const reservations = new Reservations(deps);
   return {
     host: new HostReadings(deps),
     budgets: new Budgets(deps),
     pools,
     slots: new Slots(pools),
     buffers,
+    reservations,
     isClosing: () => activity.closed,
     settle: (graceMs) => settle(activity, [pools, buffers], graceMs),
-    closeAll: () => closeAll(activity, [pools, buffers]),
+    closeAll: async () => {
+      await reservations.close();
+      return closeAll(activity, [pools, buffers]);
+    },
   };
 }

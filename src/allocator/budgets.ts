@@ -1,13 +1,24 @@
-import type { BudgetReading, HostBudgetChange } from '../../native/index.js';
+import type { BudgetChange, BudgetReading, BudgetTerms } from '../../native/index.js';
 import { isFailure, type Outcome } from './failure.js';
+import { checkName } from './names.js';
 import type { ServiceDeps } from './service-deps.js';
+import type { IfExists } from './specification.js';
+
+/** The budget that always exists. */
+export const HOST_BUDGET = 'host';
 
 /** How much may be promised. */
 export interface Budget extends BudgetReading {
   readonly kind: 'Budget';
 }
 
-/** The budgets; in this version only `host`. */
+/** A budget to make. */
+export interface BudgetRequest extends BudgetTerms {
+  name: string;
+  ifExists: IfExists;
+}
+
+/** The budgets: `host`, and those with a name of their own. */
 export class Budgets {
   constructor(private readonly deps: Pick<ServiceDeps, 'native'>) {}
 
@@ -17,9 +28,28 @@ export class Budgets {
     return reading == null ? undefined : { kind: 'Budget', ...reading };
   }
 
-  /** Changes the budget `host`. */
-  async setHost(change: HostBudgetChange): Promise<Outcome<Budget>> {
-    const reading = await this.deps.native.setHostBudget(change);
-    return isFailure(reading) ? reading : { kind: 'Budget', ...reading };
+  /** The figures of every budget at one moment, `host` first. */
+  async list(): Promise<Budget[]> {
+    const readings = await this.deps.native.readBudgets();
+    return readings.map((reading) => ({ kind: 'Budget', ...reading }));
   }
+
+  /** Makes a budget, or answers with the one that `ifExists` allows. */
+  async create({ name, ifExists, ...terms }: BudgetRequest): Promise<Outcome<Budget>> {
+    return checkName(name) ?? asBudget(await this.deps.native.createBudget(name, terms, ifExists === 'Return'));
+  }
+
+  /** Changes a budget. What is undefined stays, what is null goes back to its default. */
+  async update(name: string, change: BudgetChange): Promise<Outcome<Budget>> {
+    return asBudget(await this.deps.native.updateBudget(name, change));
+  }
+
+  /** Removes a budget that holds nothing; answers what it was. */
+  async delete(name: string): Promise<Outcome<Budget>> {
+    return asBudget(await this.deps.native.deleteBudget(name));
+  }
+}
+
+function asBudget(reading: Outcome<BudgetReading>): Outcome<Budget> {
+  return isFailure(reading) ? reading : { kind: 'Budget', ...reading };
 }

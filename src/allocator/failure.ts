@@ -44,6 +44,7 @@ const failureKinds: Record<FailureKind, true> = {
   InUse: true,
   BudgetExceeded: true,
   BudgetAdmissionClosed: true,
+  LeaseExpired: true,
   InvalidArgument: true,
 };
 
@@ -58,20 +59,20 @@ export function invalidArgument(field: string, message: string): FailureOf<'Inva
   return { kind: 'InvalidArgument', message, field };
 }
 
-/** No pool or buffer has that id. */
-export function notFound(what: 'pool' | 'host buffer', id: string): FailureOf<'NotFound'> {
+/** No pool, buffer or reservation has that id. */
+export function notFound(what: 'pool' | 'host buffer' | 'reservation', id: string): FailureOf<'NotFound'> {
   return { kind: 'NotFound', message: `There is no ${what} ${JSON.stringify(id)}.`, id };
+}
+
+/** The reservation has ended, told under the id that callers know it by. */
+export function leaseExpired(failure: FailureOf<'LeaseExpired'>, id: string): FailureOf<'LeaseExpired'> {
+  return { ...failure, id, message: `Reservation ${JSON.stringify(id)} has ended: it ${failure.how}.` };
 }
 
 /** A live pool or buffer has that name. */
 export function nameTaken(what: 'pool' | 'host buffer', name: string, differs: string[]): FailureOf<'NameTaken'> {
-  const how = differs.length === 0 ? 'the same specification' : `another specification: ${differs.join(', ')}`;
-  return {
-    kind: 'NameTaken',
-    message: `A live ${what} named ${JSON.stringify(name)} exists with ${how}.`,
-    name,
-    differs,
-  };
+  const how = differs.length === 0 ? '' : ` with another ${differs.join(', ')}`;
+  return { kind: 'NameTaken', message: `A ${what} named ${JSON.stringify(name)} exists already${how}.`, name, differs };
 }
 
 /** The pool's slots cannot be used in this state. */

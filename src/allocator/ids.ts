@@ -14,8 +14,19 @@ export class IdIssuer {
   /** A new id. */
   issue(): string {
     this.#count += 1;
-    const body = `${this.prefix}_${this.#count.toString(36)}`;
+    return this.idOf(this.#count);
+  }
+
+  /** The id of something that is numbered elsewhere. */
+  idOf(number: number): string {
+    const body = `${this.prefix}_${number.toString(36)}`;
     return `${body}_${this.#sign(body)}`;
+  }
+
+  /** The number of an id that this issuer gave out; undefined for any other. */
+  numberOf(id: string): number | undefined {
+    if (!this.hasIssued(id)) return undefined;
+    return Number.parseInt(id.slice(this.prefix.length + 1, id.lastIndexOf('_')), 36);
   }
 
   /** Whether this issuer gave out that id. */

@@ -5,11 +5,14 @@ import { DEFAULT_HUGEPAGE, isHugetlb, type MemoryRequest } from './specification
 /** The smallest ordinary page; a larger one is a multiple of it. */
 const ORDINARY_PAGE = 4096;
 
+/** What was asked for, as far as ways out depend on it. */
+type AskedMemory = Pick<MemoryRequest, 'backing' | 'hugepageSize'> & Partial<MemoryRequest>;
+
 /** A refusal of memory with what its ways out depend on: the page of its backing, and hugepages elsewhere. */
 export async function withMemoryContext(
   native: Pick<HostAllocator, 'readHost'>,
   failure: NativeFailure,
-  memory: MemoryRequest,
+  memory: AskedMemory,
 ): Promise<NativeFailure & MemoryContext> {
   const hugetlb = isHugetlb(memory.backing);
   const pageBytes = hugetlb ? (memory.hugepageSize ?? DEFAULT_HUGEPAGE) : ORDINARY_PAGE;

@@ -3,7 +3,7 @@ import type { ErrorDocEntry } from './catalog.js';
 
 type MemoryFailure = Extract<
   FailureKind,
-  'InsufficientHostMemory' | 'HostBufferAllocationFailed' | 'BudgetExceeded' | 'BudgetAdmissionClosed'
+  'InsufficientHostMemory' | 'HostBufferAllocationFailed' | 'BudgetExceeded' | 'BudgetAdmissionClosed' | 'LeaseExpired'
 >;
 
 /** Failures of memory and budgets. */
@@ -46,18 +46,33 @@ export const memoryDocs: Record<MemoryFailure, ErrorDocEntry> = {
     messageTemplate:
       'Budget {budget} exceeded: requesting {requested_bytes} bytes but only {available_bytes} bytes available.',
     meaning:
-      "The buffer would take more than its budget's cap or its rank's share still leaves, so it was refused before anything was mapped.",
-    causes: ['Other pools and buffers hold the budget.', 'The cap is lower than what the host has.'],
+      "The buffer or reservation would take more than the budget's cap, the rank's share or (for a reservation) the host still leaves, so nothing was charged. limitedBy names which.",
+    causes: [
+      'Pools, buffers and reservations hold the budget.',
+      'The cap is lower than what the host has.',
+      'The rank has used up its even part, whatever the other ranks have left.',
+    ],
     remedies: [
       'Ask for at most availableBytes, in whole pages of the backing.',
-      'Free buffers that are not used.',
+      'Give back what is not used.',
       'Raise the limit in limitedBy.',
     ],
   },
   BudgetAdmissionClosed: {
     messageTemplate: 'Budget {budget} is closed to new charges.',
-    meaning: 'An operator has closed the budget. What exists goes on; nothing new is admitted.',
-    causes: ['The host is being drained for maintenance.'],
-    remedies: ['Go to another host.', 'Open it with setHostBudget(input: { admissionClosed: false }).'],
+    meaning:
+      'An operator has closed the budget, or host, which closes all. What exists goes on; nothing new is admitted.',
+    causes: ['The host is being drained for maintenance.', 'A job is being ended.'],
+    remedies: ['Go to another host.', 'Open the budget that is named: updateBudget with admissionClosed: false.'],
+  },
+  LeaseExpired: {
+    messageTemplate: 'Reservation {id} has ended: it {was released | was not renewed in time | lost its process}.',
+    meaning: 'The reservation has ended, so its memory is no longer counted and may be promised to others already.',
+    causes: [
+      'It was not renewed before expiresAt.',
+      'The process it was tied to has died.',
+      'It was released before it was committed or renewed.',
+    ],
+    remedies: ['Reserve it again before mapping anything.', 'Renew at a third of the time to live.'],
   },
 };

@@ -3,7 +3,7 @@ import type { ErrorDocEntry } from './catalog.js';
 
 type PoolFailure = Exclude<
   FailureKind,
-  'InsufficientHostMemory' | 'HostBufferAllocationFailed' | 'BudgetExceeded' | 'BudgetAdmissionClosed'
+  'InsufficientHostMemory' | 'HostBufferAllocationFailed' | 'BudgetExceeded' | 'BudgetAdmissionClosed' | 'LeaseExpired'
 >;
 
 /** Failures of slots, names, ids and arguments. */
@@ -63,24 +63,31 @@ export const poolDocs: Record<PoolFailure, ErrorDocEntry> = {
   },
   NotFound: {
     messageTemplate: 'There is no {thing} {id}.',
-    meaning: 'No pool, buffer or budget has that id or name.',
+    meaning: 'No pool, buffer, budget or reservation has that id or name.',
     causes: ['It was destroyed.', 'The server was restarted: ids end with the process.', 'A misspelt budget name.'],
     remedies: [
-      'Look it up with pools, hostBuffers or budget.',
+      'Look it up with pools, hostBuffers, budgets or reservations.',
       'Find pools by name, which you choose, after a restart.',
     ],
   },
   NameTaken: {
-    messageTemplate: 'A live {thing} named {name} exists with {specification}.',
-    meaning: 'A live pool or buffer has that name; names are unique so that a restarted job finds its pool.',
+    messageTemplate: 'A {thing} named {name} exists already{ with another …}.',
+    meaning:
+      'A live pool or buffer, or a budget, has that name; names are unique so that a restarted job finds what is its.',
     causes: ['The job ran before and its pool is still there.', 'Two jobs use the same name.'],
-    remedies: ['Use ifExists: RETURN to share a pool of the same specification.', 'Put the job into the name.'],
+    remedies: [
+      'Use ifExists: RETURN to share a pool or budget of the same specification.',
+      'Put the job into the name.',
+    ],
   },
   InUse: {
-    messageTemplate: '{attachments} attachments hold it',
-    meaning: 'Other processes are attached to the pool or buffer, so its memory cannot be taken away.',
-    causes: ['An engine is still running on it.'],
-    remedies: ['Stop the engines that are attached, then destroy it.'],
+    messageTemplate: 'The {thing} {name} is in use by {attachments} {holders}.',
+    meaning: 'Something still holds it: pools, buffers or reservations a budget, other processes a pool or buffer.',
+    causes: ['A job whose budget is to be removed still runs.', 'An engine is still running on the pool.'],
+    remedies: [
+      'Look for the budget in pools, hostBuffers and reservations, give those back, then remove it.',
+      'Close it with updateBudget(input: { admissionClosed: true }) so that nothing new comes meanwhile.',
+    ],
   },
   InvalidArgument: {
     messageTemplate: '{what is accepted, and what was given}',

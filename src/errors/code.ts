@@ -17,5 +17,6 @@ export const codeOf: Record<FailureKind, ErrorCode> = {
   InUse: 'IN_USE',
   BudgetExceeded: 'BUDGET_EXCEEDED',
   BudgetAdmissionClosed: 'BUDGET_ADMISSION_CLOSED',
+  LeaseExpired: 'LEASE_EXPIRED',
   InvalidArgument: 'INVALID_ARGUMENT',
 };

@@ -1,3 +1,4 @@
+import { HOST_BUDGET } from '../allocator/budgets.js';
 import type { FailureOf, MemoryContext } from '../allocator/failure.js';
 import { act, bytes, type Remedy, set } from './remedy.js';
 
@@ -5,7 +6,7 @@ import { act, bytes, type Remedy, set } from './remedy.js';
 export function memoryRemedies(failure: FailureOf<'InsufficientHostMemory'> & MemoryContext): Remedy[] {
   const { maxNumHostPages, shortfallBytes } = failure;
   const limitedBy = failure.hugepagesShort ? 'Hugepages' : failure.limitedBy;
-  const room = makeRoom(limitedBy, shortfallBytes);
+  const room = makeRoom({ ...failure, limitedBy }, shortfallBytes);
   if (maxNumHostPages <= 0) return room;
   const fits = set('numHostPages', maxNumHostPages, `Make the pool smaller: ${maxNumHostPages} pages fit now.`);
   return [fits, ...room];
@@ -13,19 +14,21 @@ export function memoryRemedies(failure: FailureOf<'InsufficientHostMemory'> & Me
 
 /** Ways out of BUDGET_EXCEEDED: what fits now, then what would make room. */
 export function budgetRemedies(failure: FailureOf<'BudgetExceeded'> & MemoryContext): Remedy[] {
-  const { availableBytes, requestedBytes, limitedBy, pageBytes = 1 } = failure;
-  const room = makeRoom(limitedBy, requestedBytes - availableBytes);
+  const { availableBytes, requestedBytes, field, pageBytes = 1 } = failure;
+  const room = makeRoom(failure, requestedBytes - availableBytes);
   const fitting = availableBytes - (availableBytes % pageBytes);
   if (fitting <= 0) return room;
-  return [set('nbytes', fitting, `Make the buffer smaller: ${bytes(fitting)} fit now, in whole pages.`), ...room];
+  return [set(field, fitting, `Ask for less: ${bytes(fitting)} fit now.`), ...room];
 }
 
-function makeRoom(limitedBy: FailureOf<'InsufficientHostMemory'>['limitedBy'], shortfallBytes: number): Remedy[] {
+type Short = FailureOf<'InsufficientHostMemory'> | FailureOf<'BudgetExceeded'>;
+
+function makeRoom({ limitedBy, budget, rank }: Short, shortfallBytes: number): Remedy[] {
   const missing = bytes(shortfallBytes);
   switch (limitedBy) {
     case 'HostMemory':
       return [
-        act(`Free ${missing}: destroy pools or buffers that are idle, or stop other processes on this host.`),
+        act(`Free ${missing}: give back idle pools, buffers or reservations, or stop other processes on this host.`),
         act('Lower the reserve with setHostBudget(input: { reserveBytes: … }) when the host can spare it.'),
         set('memory.backing', 'ANONYMOUS_SHM_HUGETLB', 'Use idle hugepages, if host.hugepages shows enough usable.'),
       ];
@@ -46,11 +49,26 @@ function makeRoom(limitedBy: FailureOf<'InsufficientHostMemory'>['limitedBy'], s
       ];
     case 'BudgetCap':
       return [
-        act(`Raise the cap by ${missing} with setHostBudget(input: { requestedBytes: … }), or destroy idle pools.`),
+        act(`Raise the cap by ${missing} with ${raiseCap(budget)}, or give back what is idle in it.`),
+        ...hostCapToo(budget),
       ];
     case 'RankShare':
-      return [act(`Free ${missing} of this rank's share, or make the budget larger: shares are fixed.`)];
+      return [
+        act(`Free ${missing} of the share of rank ${rank ?? 0}, or charge another rank of ${JSON.stringify(budget)}.`),
+        act(`Make the budget larger with ${raiseCap(budget)}: each rank has an even part of it.`),
+      ];
     default:
       return limitedBy satisfies never;
   }
+}
+
+function raiseCap(budget: string): string {
+  if (budget === HOST_BUDGET) return 'setHostBudget(input: { requestedBytes: … })';
+  return `updateBudget(input: { name: ${JSON.stringify(budget)}, requestedBytes: … })`;
+}
+
+/** A named budget is held to the cap of `host` as well. */
+function hostCapToo(budget: string): Remedy[] {
+  if (budget === HOST_BUDGET) return [];
+  return [act('Look at the budget host too: its cap bounds what all budgets hold together.')];
 }

@@ -26,18 +26,29 @@ export function remediesFor(failure: Failure & MemoryContext): Remedy[] {
       return notReadyRemedies(failure);
     case 'NotFound':
       return [
-        act('List what exists with pools, hostBuffers or budget; ids end with the server process that gave them.'),
+        act(
+          'List what exists with pools, hostBuffers, budgets or reservations; ids end with the server that gave them.',
+        ),
       ];
     case 'NameTaken':
       return nameRemedies(failure);
     case 'InUse':
-      return [act(`End the ${failure.attachments} attachments first, then destroy it.`)];
+      return [
+        act(
+          `Give back the ${failure.attachments} that hold it first: what is charged to a budget, or attached to a pool.`,
+        ),
+      ];
     case 'BudgetExceeded':
       return budgetRemedies(failure);
     case 'BudgetAdmissionClosed':
       return [
-        set('admissionClosed', 'false', 'Open the budget with setHostBudget(input: { admissionClosed: false }).'),
+        set('admissionClosed', 'false', `Open the budget ${failure.budget} with ${openBudget(failure.budget)}.`),
         act('Or wait: whoever closed it may be draining this host.'),
+      ];
+    case 'LeaseExpired':
+      return [
+        act('Reserve it again; until that is granted, nobody keeps this memory for you.'),
+        act('Renew well before expiresAt, or tie the reservation to a pid instead of a time.'),
       ];
     case 'InvalidArgument':
       return [{ summary: `Correct ${failure.field}: the message says what it accepts.`, field: failure.field }];
@@ -86,7 +97,11 @@ function notReadyRemedies({ state }: FailureOf<'PoolNotReady'>): Remedy[] {
 }
 
 function nameRemedies({ name, differs }: FailureOf<'NameTaken'>): Remedy[] {
-  const other = act(`Choose another name, or destroy the one named ${JSON.stringify(name)} first.`);
+  const other = act(`Choose another name, or remove the one named ${JSON.stringify(name)} first.`);
   if (differs.length > 0) return [act(`Ask for the same ${differs.join(', ')} to share it.`), other];
-  return [set('ifExists', 'RETURN', 'It is the same specification: ifExists RETURN answers with that pool.'), other];
+  return [set('ifExists', 'RETURN', 'It is the same specification: ifExists RETURN answers with it.'), other];
+}
+
+function openBudget(budget: string): string {
+  return `updateBudget(input: { name: ${JSON.stringify(budget)}, admissionClosed: false })`;
 }

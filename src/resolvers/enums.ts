@@ -40,4 +40,11 @@ export const enums = {
     FAILED: 'Failed',
     DESTROYING: 'Destroying',
   },
+  ReservationState: {
+    HELD: 'Held',
+    COMMITTED: 'Committed',
+    RELEASED: 'Released',
+    EXPIRED: 'Expired',
+    OWNER_DIED: 'OwnerDied',
+  },
 } satisfies Partial<Resolvers>;

@@ -1,8 +1,12 @@
+import type { BudgetRequest } from '../allocator/budgets.js';
+import type { ReservationRequest } from '../allocator/reservation.js';
 import type { HostBufferRequest, MemoryRequest, PagedPoolRequest } from '../allocator/specification.js';
 import type {
   AllocateHostBufferInput,
+  CreateBudgetInput,
   CreateV4PagedPoolInput,
   MemoryInput,
+  ReserveHostMemoryInput,
 } from '../schema/generated/resolver-types.js';
 
 /** The service's request for a V4 paged pool. */
@@ -13,6 +17,18 @@ export function pagedPoolRequest({ memory, rank, ...rest }: CreateV4PagedPoolInp
 /** The service's request for a host buffer. */
 export function hostBufferRequest({ memory, rank, name, ...rest }: AllocateHostBufferInput): HostBufferRequest {
   return { ...rest, name: name ?? undefined, rank: rank ?? undefined, memory: memoryRequest(memory) };
+}
+
+/** The service's request for a budget. */
+export function budgetRequest({ requestedBytes, fraction, ...rest }: CreateBudgetInput): BudgetRequest {
+  return { ...rest, requestedBytes: requestedBytes ?? undefined, fraction: fraction ?? undefined };
+}
+
+/** The service's request for a reservation. */
+export function reservationRequest(input: ReserveHostMemoryInput): ReservationRequest {
+  const { rank, hugepageSize, pid, ttlSeconds, ...rest } = input;
+  const optional = { rank: rank ?? undefined, hugepageSize: hugepageSize ?? undefined };
+  return { ...rest, ...optional, pid: pid ?? undefined, ttlSeconds: ttlSeconds ?? undefined };
 }
 
 function memoryRequest({ hugepageSize, ...rest }: MemoryInput): MemoryRequest {

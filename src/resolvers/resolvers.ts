@@ -4,6 +4,7 @@ import { enums } from './enums.js';
 import { budgetMutations } from './mutation/budget.js';
 import { hostBufferMutations } from './mutation/host-buffers.js';
 import { poolMutations } from './mutation/pools.js';
+import { reservationMutations } from './mutation/reservations.js';
 import { slotMutations } from './mutation/slots.js';
 import { budgetQueries } from './query/budget.js';
 import { errorCatalogQueries } from './query/error-catalog.js';
@@ -11,6 +12,7 @@ import { hostQueries } from './query/host.js';
 import { hostBufferQueries } from './query/host-buffers.js';
 import { planQueries } from './query/plan-v4-paged-pool.js';
 import { poolQueries } from './query/pools.js';
+import { reservationQueries } from './query/reservations.js';
 import { hostMemorySubscriptions } from './subscription/host-memory.js';
 import { poolProgressSubscriptions } from './subscription/pool-progress.js';
 import { errorTypes } from './types/errors.js';
@@ -35,9 +37,16 @@ export const resolvers: Resolvers = {
     ...budgetQueries,
     ...poolQueries,
     ...hostBufferQueries,
+    ...reservationQueries,
     ...planQueries,
     ...errorCatalogQueries,
   },
-  Mutation: { ...poolMutations, ...slotMutations, ...hostBufferMutations, ...budgetMutations },
+  Mutation: {
+    ...poolMutations,
+    ...slotMutations,
+    ...hostBufferMutations,
+    ...budgetMutations,
+    ...reservationMutations,
+  },
   Subscription: { ...poolProgressSubscriptions, ...hostMemorySubscriptions },
 };

@@ -2,6 +2,7 @@ import type { Budget } from '../allocator/budgets.js';
 import type { Outcome } from '../allocator/failure.js';
 import type { HostBufferEntry, HostBufferFreed } from '../allocator/host-buffer.js';
 import type { LogicalPoolEntry, PagedPoolEntry, PagedPoolPlan, PoolCleared, PoolDestroyed } from '../allocator/pool.js';
+import type { Reservation } from '../allocator/reservation.js';
 import type { SlotAllocation, SlotsFreed } from '../allocator/slots.js';
 
 // What the service answers where the schema has a result union. The addon types its failures as one union, so which
@@ -17,3 +18,5 @@ export type DestroyPoolOutcome = Outcome<PoolDestroyed>;
 export type FreeHostBufferOutcome = Outcome<HostBufferFreed>;
 export type FreeSlotsOutcome = Outcome<SlotsFreed>;
 export type PlanV4PagedPoolOutcome = Outcome<PagedPoolPlan>;
+export type ReservationOutcome = Outcome<Reservation>;
+export type ReserveHostMemoryOutcome = Outcome<Reservation>;

@@ -6,6 +6,7 @@ import {
   CREATE_LOGICAL,
   CREATE_PAGED,
   DESTROY_POOL,
+  FREE_BUFFER,
   FREE_SLOTS,
 } from '../testkit/graphql.js';
 import { type FakeHost, plainHost } from '../testkit/host-root.js';
@@ -133,7 +134,7 @@ describe('the documented sentences, to the letter', () => {
     await pool('g', 64, 16);
     expect(await refusal(CREATE_LOGICAL, { name: 'g', size: 64, pageSize: 8 })).toMatchObject({
       code: 'NAME_TAKEN',
-      message: 'A live pool named "g" exists with another specification: pageSize.',
+      message: 'A pool named "g" exists already with another pageSize.',
       differs: ['pageSize'],
     });
   });
@@ -186,7 +187,7 @@ async function withBudget<T>(input: object, use: () => Promise<T>): Promise<T> {
 }
 
 /** How each code is met. */
-const ways: Record<ErrorCode, (() => Promise<Record<string, unknown>>) | string> = {
+const ways: Record<ErrorCode, () => Promise<Record<string, unknown>>> = {
   LOGICAL_POOL_SIZE_NOT_PAGE_ALIGNED: () => refusal(CREATE_LOGICAL, { name: 'x', size: 10, pageSize: 4 }),
   LOGICAL_POOL_ALLOCATION_NOT_PAGE_ALIGNED: async () =>
     refusal(ALLOCATE_SLOTS, { pool: await pool('t1', 64, 16), needSize: 1 }),
@@ -210,7 +211,22 @@ const ways: Record<ErrorCode, (() => Promise<Record<string, unknown>>) | string>
     await pool('t6', 64, 16);
     return refusal(CREATE_LOGICAL, { name: 't6', size: 64, pageSize: 16 });
   },
-  IN_USE: 'nothing can be attached to a pool or buffer yet',
+  IN_USE: async () => {
+    const budget = 'held';
+    await server.data('mutation { createBudget(input: { name: "held" }) { __typename } }');
+    const { id } = await refusal(ALLOCATE_BUFFER, { nbytes: 1, budget });
+    const refused = await server.data('mutation { deleteBudget(name: "held") { ... on InUse { code message } } }');
+    await server.data(FREE_BUFFER, { id });
+    return refused.deleteBudget;
+  },
+  LEASE_EXPIRED: async () => {
+    const reserve = `mutation { reserveHostMemory(input: { bytes: 4096, holder: "test", ttlSeconds: 60 }) {
+      ... on Reservation { id } } }`;
+    const { id } = (await server.data(reserve)).reserveHostMemory;
+    const end = `mutation($id: ID!) { releaseReservation(id: $id) { __typename }
+      commitReservation(id: $id) { ... on LeaseExpired { code message } } }`;
+    return (await server.data(end, { id })).commitReservation;
+  },
   BUDGET_EXCEEDED: () => withBudget({ requestedBytes: '16MiB' }, () => refusal(ALLOCATE_BUFFER, { nbytes: '32MiB' })),
   BUDGET_ADMISSION_CLOSED: () => withBudget({ admissionClosed: true }, () => refusal(ALLOCATE_BUFFER, { nbytes: 1 })),
   INVALID_ARGUMENT: () => refusal(CREATE_LOGICAL, { name: '', size: 64, pageSize: 16 }),
@@ -219,19 +235,17 @@ const ways: Record<ErrorCode, (() => Promise<Record<string, unknown>>) | string>
 /** What a message of that template looks like: each placeholder stands for some text. */
 function asPattern(template: string): RegExp {
   const literal = template.split(/\{[^}]*\}/).map((part) => part.replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&'));
-  return new RegExp(`^${literal.join('.+')}$`);
+  return new RegExp(`^${literal.join('.*')}$`);
 }
 
 describe('the message templates of errorCatalog are those of the messages', () => {
   for (const [code, way] of Object.entries(ways)) {
-    it(code, async (context) => {
-      if (typeof way === 'string') return context.skip(way);
+    it(code, async () => {
       const query = 'query($code: ErrorCode) { errorCatalog(code: $code) { messageTemplate } }';
       const [{ messageTemplate }] = (await server.data(query, { code })).errorCatalog;
       const refused = await way();
       expect(refused.code).toBe(code);
       expect(refused.message).toMatch(asPattern(messageTemplate));
-      return undefined;
     });
   }
 });

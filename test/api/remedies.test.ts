@@ -41,6 +41,12 @@ describe('the size that fits', () => {
     expect(refused.code).toBe('BUDGET_EXCEEDED');
     const suggested = refused.remedies.find(({ field }: { field: string }) => field === 'nbytes')?.value;
     expect(suggested).toBe(fitting === undefined ? undefined : String(fitting));
+    const reserve = `mutation($input: ReserveHostMemoryInput!) { reserveHostMemory(input: $input) {
+      ... on BudgetExceeded { remedies { field value } } } }`;
+    const reservation = { bytes: '8MiB', backing, holder: 'test', ttlSeconds: 60 };
+    const { remedies } = (await server.data(reserve, { input: reservation })).reserveHostMemory;
+    const bytes = remedies.find(({ field }: { field: string }) => field === 'bytes')?.value;
+    expect(bytes).toBe(fitting === undefined ? undefined : String(fitting));
   });
 });
 

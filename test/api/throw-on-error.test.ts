@@ -44,6 +44,31 @@ describe('@throwOnError', () => {
     });
   });
 
+  it('works on budgets and reservations, with moments as the schema spells them', async () => {
+    const reserve =
+      'reserveHostMemory(input: { bytes: 4096, holder: "x" }) @throwOnError { ... on Reservation { id } }';
+    const { id } = (await server.data(`mutation { ${reserve} }`)).reserveHostMemory;
+    const release = `releaseReservation(id: "${id}") @throwOnError { __typename }`;
+    expect(await server.data(`mutation { ${release} }`)).toEqual({ releaseReservation: { __typename: 'Reservation' } });
+    const thrown = {
+      [`renewReservation(id: "${id}", ttlSeconds: 5)`]: {
+        code: 'LEASE_EXPIRED',
+        id,
+        expiredAt: expect.stringMatching(/^\d{4}-.*Z$/),
+      },
+      [`commitReservation(id: "${id}")`]: { code: 'LEASE_EXPIRED', __typename: 'LeaseExpired' },
+      'reserveHostMemory(input: { bytes: 1, holder: "x", budget: "no" })': { code: 'NOT_FOUND', id: 'no' },
+      'createBudget(input: { name: "host" })': { code: 'NAME_TAKEN' },
+      'updateBudget(input: { name: "no" })': { code: 'NOT_FOUND' },
+      'deleteBudget(name: "host")': { code: 'INVALID_ARGUMENT', field: 'name' },
+    };
+    for (const [field, extensions] of Object.entries(thrown)) {
+      const { status, body } = await server.send(`mutation { ${field} @throwOnError { __typename } }`);
+      expect(status, field).toBe(422);
+      expect(body.errors[0].extensions).toMatchObject(extensions);
+    }
+  });
+
   it('leaves the other fields of the document readable, with status 200', async () => {
     const ok = 'createLogicalHostPool(input: { name: "ok", size: 8, pageSize: 4 }) @throwOnError { __typename }';
     const { status, body } = await server.send(`mutation { a: ${misaligned} @throwOnError { __typename } b: ${ok} }`);

@@ -4,11 +4,18 @@ import { buildHostpoolSchema } from '../../src/schema/build-schema.js';
 import {
   ALLOCATE_BUFFER,
   ALLOCATE_SLOTS,
+  COMMIT,
+  CREATE_BUDGET,
   CREATE_LOGICAL,
   CREATE_PAGED,
+  DELETE_BUDGET,
   DESTROY_POOL,
   FREE_BUFFER,
   FREE_SLOTS,
+  RELEASE,
+  RENEW,
+  RESERVE,
+  UPDATE_BUDGET,
 } from '../testkit/graphql.js';
 import { type FakeHost, plainHost } from '../testkit/host-root.js';
 import { startServer, type TestServer } from '../testkit/server.js';
@@ -45,6 +52,13 @@ const allocate = (pool: string, needSize: number) => only(ALLOCATE_SLOTS, { inpu
 const free = (pool: string, slots: object) => only(FREE_SLOTS, { input: { pool, ...slots } });
 const setBudget = (input: object) =>
   only('mutation($input: SetHostBudgetInput!) { setHostBudget(input: $input) { __typename } }', { input });
+
+const createBudget = (input: object) => only(CREATE_BUDGET, { input: { name: newName(), ...input } });
+const reserve = (input: object) => only(RESERVE, { input: { bytes: 4096, holder: 'engine', ...input } });
+
+async function reservationId(): Promise<string> {
+  return ((await reserve({})) as { id: string }).id;
+}
 
 async function logicalId(): Promise<string> {
   return ((await logical({})) as { id: string }).id;
@@ -158,13 +172,41 @@ const ways: Record<string, Record<string, () => Promise<unknown>>> = {
   },
   BudgetResult: {
     Budget: () => setBudget({ reserveBytes: 0 }),
+    NameTaken: async () => {
+      await createBudget({ name: 'budget-twice' });
+      return createBudget({ name: 'budget-twice' });
+    },
+    InUse: async () => {
+      await createBudget({ name: 'held' });
+      await reserve({ budget: 'held' });
+      return only(DELETE_BUDGET, { name: 'held' });
+    },
+    NotFound: () => only(UPDATE_BUDGET, { input: { name: 'nobody' } }),
     InvalidArgument: () => setBudget({ fraction: 2 }),
+  },
+  ReserveHostMemoryResult: {
+    Reservation: () => reserve({}),
+    BudgetExceeded: () => reserve({ bytes: '1TiB' }),
+    BudgetAdmissionClosed: () => whileClosed(() => reserve({})),
+    NotFound: () => reserve({ budget: 'nobody' }),
+    InvalidArgument: () => reserve({ holder: '' }),
+  },
+  ReservationResult: {
+    Reservation: async () => only(COMMIT, { id: await reservationId() }),
+    LeaseExpired: async () => {
+      const id = await reservationId();
+      await only(RELEASE, { id });
+      return only(RENEW, { id, ttlSeconds: 60 });
+    },
+    NotFound: () => only(RELEASE, { id: 'nobody' }),
+    InvalidArgument: async () => only(RENEW, { id: await reservationId(), ttlSeconds: 0 }),
   },
 };
 
 /** Members that nothing can reach yet, and why. */
 const unreachable: Record<string, string> = {
   'DestroyPoolResult.InUse': 'nothing can be attached to a pool yet',
+  'BudgetResult.BudgetExceeded': 'no budget is refused for its size: what the host has is checked at every charge',
   'FreeHostBufferResult.InUse': 'nothing can be attached to a buffer yet',
 };
 

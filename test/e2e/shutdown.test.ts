@@ -78,13 +78,14 @@ describe('shutting down', () => {
       b: createLogicalHostPool(input: { name: "l", size: 8, pageSize: 8 }) { __typename }
       c: createV4PagedPool(input: { name: "p", layerNum: 1, numHostPages: 1, itemBytes: 1, slotPageSize: 1 }) { __typename }
       d: allocateHostBuffer(input: { nbytes: 1 }) { __typename }
+      e: reserveHostMemory(input: { bytes: 1, holder: "h", ttlSeconds: 60 }) { __typename }
     }`);
     await prefaulting(server);
     server.child.kill('SIGTERM');
     const { body } = await sending;
-    expect(body.data).toEqual({ a: { __typename: 'V4PagedHostPool' }, b: null, c: null, d: null });
+    expect(body.data).toEqual({ a: { __typename: 'V4PagedHostPool' }, b: null, c: null, d: null, e: null });
     const refused = { extensions: { code: 'SHUTTING_DOWN' }, message: expect.stringContaining('shutting down') };
-    expect(body.errors).toMatchObject([refused, refused, refused]);
+    expect(body.errors).toMatchObject([refused, refused, refused, refused]);
     expect(await server.exit).toEqual({ code: 0, signal: null });
   });
 

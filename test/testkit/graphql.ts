@@ -21,7 +21,7 @@ export const CREATE_PAGED = `mutation CreatePaged($input: CreateV4PagedPoolInput
       memory { requestedBacking actualBacking fellBack hugepageSize mappedBytes mappings numaNode bytesByNode { node bytes } }
       progress { done residentBytes totalBytes threads } }
     ... on HostPoolError { code message remedies { summary field value } }
-    ... on InsufficientHostMemory { requestedBytes availableBytes shortfallBytes maxNumHostPages limitedBy }
+    ... on InsufficientHostMemory { requestedBytes availableBytes shortfallBytes maxNumHostPages limitedBy budget rank }
     ... on HostBufferAllocationFailed { reason }
     ... on NameTaken { differs }
     ... on NotFound { unknown: id }
@@ -71,7 +71,7 @@ export const ALLOCATE_BUFFER = `mutation AllocateBuffer($input: AllocateHostBuff
     ... on HostBuffer { id name state requestedBytes memory { actualBacking fellBack mappedBytes } progress { done } }
     ... on HostPoolError { code message remedies { summary field value } }
     ... on HostBufferAllocationFailed { reason numaNode onlineNumaNodes hugepagesNeeded hugepagesFree errno errnoName }
-    ... on BudgetExceeded { requestedBytes availableBytes limitedBy }
+    ... on BudgetExceeded { budget requestedBytes availableBytes limitedBy rank }
     ... on InvalidArgument { field }
   }
 }`;
@@ -93,3 +93,63 @@ export const DESTROY_POOL = `mutation DestroyPool($id: ID!) {
     ... on HostPoolError { code message remedies { summary field value } }
   }
 }`;
+
+const BUDGET_RESULT = `{
+    __typename
+    ... on Budget { name requestedBytes fraction effectiveBytes chargedBytes availableBytes ranks admissionClosed overBudget
+      rankShares { rank effectiveBytes chargedBytes availableBytes } }
+    ... on HostPoolError { code message remedies { summary field value } }
+    ... on NameTaken { differs }
+    ... on InUse { attachments }
+    ... on NotFound { unknown: id }
+    ... on InvalidArgument { field }
+  }`;
+
+/** Makes a budget. */
+export const CREATE_BUDGET = `mutation CreateBudget($input: CreateBudgetInput!) {
+  createBudget(input: $input) ${BUDGET_RESULT}
+}`;
+
+/** Changes a budget. */
+export const UPDATE_BUDGET = `mutation UpdateBudget($input: UpdateBudgetInput!) {
+  updateBudget(input: $input) ${BUDGET_RESULT}
+}`;
+
+/** Removes a budget. */
+export const DELETE_BUDGET = `mutation DeleteBudget($name: String!) {
+  deleteBudget(name: $name) ${BUDGET_RESULT}
+}`;
+
+const RESERVATION = `... on Reservation {
+      id budget rank bytes backing hugepageSize numaNode holder pid state residentBytes createdAt expiresAt
+    }
+    ... on HostPoolError { code message remedies { summary field value } }
+    ... on NotFound { unknown: id }
+    ... on InvalidArgument { field }`;
+
+/** Counts memory that somebody else maps. */
+export const RESERVE = `mutation Reserve($input: ReserveHostMemoryInput!) {
+  reserveHostMemory(input: $input) {
+    __typename
+    ${RESERVATION}
+    ... on BudgetExceeded { budget requestedBytes availableBytes limitedBy rank }
+    ... on BudgetAdmissionClosed { budget }
+  }
+}`;
+
+const RESERVATION_RESULT = `{
+    __typename
+    ${RESERVATION}
+    ... on LeaseExpired { ended: id expiredAt }
+  }`;
+
+/** Its holder has faulted it in. */
+export const COMMIT = `mutation Commit($id: ID!) { commitReservation(id: $id) ${RESERVATION_RESULT} }`;
+
+/** It lasts longer. */
+export const RENEW = `mutation Renew($id: ID!, $ttlSeconds: Int!) {
+  renewReservation(id: $id, ttlSeconds: $ttlSeconds) ${RESERVATION_RESULT}
+}`;
+
+/** Gives it back. */
+export const RELEASE = `mutation Release($id: ID!) { releaseReservation(id: $id) ${RESERVATION_RESULT} }`;

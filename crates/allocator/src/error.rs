@@ -98,6 +98,8 @@ pub struct HostBufferAllocationFailed {
 /// A charge that a cap or a rank's share refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BudgetExceeded {
+    /// The argument that asked for the bytes.
+    pub field: &'static str,
     /// The budget asked.
     pub budget: String,
     /// What the charge would take: mapped bytes.
@@ -188,6 +190,36 @@ pub enum Error {
         /// The name or id given.
         id: String,
     },
+    /// A live thing of that name exists already.
+    #[error("A {what} named {name:?} exists already{}.", differing(.differs))]
+    NameTaken {
+        /// What has that name.
+        what: &'static str,
+        /// The name.
+        name: String,
+        /// The fields in which it differs from what was asked for, as the crate spells them.
+        differs: Vec<&'static str>,
+    },
+    /// A reservation that has ended.
+    #[error("Reservation {id} has ended: it {how}.")]
+    LeaseExpired {
+        /// The reservation.
+        id: u64,
+        /// What ended it: expired, was released, lost its process.
+        how: &'static str,
+        /// When.
+        ended_at: std::time::SystemTime,
+    },
+    /// Something that still holds memory or is held.
+    #[error("The {what} {id} is in use by {holders} {}.", if *.holders == 1 { "holder" } else { "holders" })]
+    InUse {
+        /// What is in use.
+        what: &'static str,
+        /// Its name or id.
+        id: String,
+        /// How many hold it.
+        holders: u64,
+    },
     /// An argument no answer exists for.
     #[error("{field} {reason}")]
     InvalidArgument {
@@ -199,6 +231,10 @@ pub enum Error {
     /// The host's own files could not be read: nothing can be decided.
     #[error("the host's figures cannot be read: {0}")]
     HostUnreadable(#[from] HostError),
+}
+
+fn differing(fields: &[&str]) -> String {
+    if fields.is_empty() { String::new() } else { format!(" with another {}", fields.join(", ")) }
 }
 
 impl Error {

@@ -17,6 +17,7 @@ mod error;
 pub mod host;
 pub mod memory;
 pub mod pool;
+pub mod reservation;
 pub mod slots;
 mod sync;
 mod units;

@@ -85,6 +85,18 @@ impl Bytes {
         Self(self.whole_units(unit).saturating_mul(unit.0))
     }
 
+    /// `fraction` of it, rounded down. For fractions in [0, 1].
+    #[must_use]
+    #[expect(
+        clippy::cast_precision_loss,
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a fraction in [0, 1] of at most 2^53 bytes: exact to the byte, never negative"
+    )]
+    pub fn fraction(self, fraction: f64) -> Self {
+        Self((self.0 as f64 * fraction) as u64)
+    }
+
     /// Gigabytes of 10^9 bytes with two decimals, as the documented sentences print them.
     #[must_use]
     pub fn gigabytes(self) -> String {

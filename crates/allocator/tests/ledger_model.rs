@@ -10,7 +10,7 @@
 use std::sync::{Arc, Mutex};
 
 use hostpool_allocator::budget::{
-    Charge, Demand, HOST_BUDGET, HostBudgetChange, HostSource, Ledger, MemoryKind, PendingCharge, Refusal,
+    BudgetChange, Charge, Demand, HOST_BUDGET, HostSource, Ledger, MemoryKind, PendingCharge, Refusal,
 };
 use hostpool_allocator::host::{AdmissionReading, HostError, HugepagePool, MemInfo, NodeMemInfo, NodeMemory};
 use hostpool_allocator::{Bytes, MemoryLimit, NumaNode};
@@ -73,12 +73,25 @@ fn reading(weather: &Weather) -> AdmissionReading {
 
 #[derive(Clone, Debug)]
 enum Step {
-    Charge { huge: bool, node: Option<u32>, pages: u64 },
+    /// `slack`: how many bytes less than those pages are asked for.
+    Charge {
+        huge: bool,
+        node: Option<u32>,
+        pages: u64,
+        slack: u64,
+    },
     Commit(usize),
-    AddResident { which: usize, pages: u64 },
+    AddResident {
+        which: usize,
+        pages: u64,
+    },
     Release(usize),
     Weather(Weather),
-    Budget { reserve: Option<Option<u64>>, cap: Option<Option<u64>>, closed: Option<bool> },
+    Budget {
+        reserve: Option<Option<u64>>,
+        cap: Option<Option<u64>>,
+        closed: Option<bool>,
+    },
 }
 
 /// A live charge as the model sees it.
@@ -89,6 +102,13 @@ struct Live {
     bytes: u64,
     resident: u64,
     committed: bool,
+}
+
+impl Live {
+    /// Bytes that the node's own figures do not show.
+    fn hidden_on_node(&self) -> u64 {
+        self.bytes - self.resident
+    }
 }
 
 enum Held {
@@ -111,9 +131,24 @@ impl Model {
         ordinary.map(|live| live.bytes - live.resident).sum()
     }
 
-    fn unmapped_pages(&self, on: impl Fn(Option<u32>) -> bool) -> u64 {
-        let pending = self.live.iter().filter(|live| live.huge && !live.committed && on(live.node));
-        pending.map(|live| live.bytes / HUGE).sum()
+    fn unmapped_pages(&self) -> u64 {
+        self.live.iter().filter(|live| live.huge && !live.committed).map(|live| live.bytes / HUGE).sum()
+    }
+
+    /// Hugepages that a charge bound to `node` could take: those free there, less those promised there and not faulted
+    /// in, less what others have reserved and the other node cannot serve.
+    fn huge_on_node(&self, node: u32) -> u64 {
+        let hidden = |on: Option<u32>| -> u64 {
+            let bound = self.live.iter().filter(|live| live.huge && live.node.is_some());
+            bound
+                .filter(|live| on.is_none() || live.node == on)
+                .map(|live| live.hidden_on_node() / HUGE)
+                .sum()
+        };
+        let of_others = self.weather.huge_reserved.saturating_sub(hidden(None));
+        let elsewhere = self.weather.node_huge_free[1 - node as usize];
+        let free = self.weather.node_huge_free[node as usize].saturating_sub(hidden(Some(node)));
+        free.saturating_sub(of_others.saturating_sub(elsewhere))
     }
 
     fn charged(&self) -> u64 {
@@ -127,12 +162,11 @@ impl Model {
             limits.push((MemoryLimit::BudgetCap, cap.saturating_sub(self.charged())));
         }
         let usable = self.weather.huge_free.saturating_sub(self.weather.huge_reserved);
-        let usable = usable.saturating_sub(self.unmapped_pages(|_| true));
+        let usable = usable.saturating_sub(self.unmapped_pages());
         if let Some(node) = node {
             let at = node as usize;
             let bytes = if huge {
-                let there = self.weather.node_huge_free[at];
-                there.saturating_sub(self.unmapped_pages(|on| on == Some(node))).min(usable) * HUGE
+                self.huge_on_node(node) * HUGE
             } else {
                 (self.weather.node_free[at] * PAGE).saturating_sub(self.unfaulted(|on| on == Some(node)))
             };
@@ -161,6 +195,7 @@ fn demand(huge: bool, node: Option<u32>, bytes: u64) -> Demand {
         rank: None,
         kind: if huge { MemoryKind::Hugepages(Bytes::new(HUGE)) } else { MemoryKind::Ordinary },
         node: node.map_or(NumaNode::Any, NumaNode::Node),
+        requested: Bytes::new(bytes),
         mapped: Bytes::new(bytes),
     }
 }
@@ -178,11 +213,11 @@ fn weather() -> impl Strategy<Value = Weather> {
 }
 
 fn step() -> impl Strategy<Value = Step> {
-    let charge = (any::<bool>(), prop::option::of(0..NODES), 1..40_u64);
+    let charge = (any::<bool>(), prop::option::of(0..NODES), 1..40_u64, 0..PAGE);
     // A reserve and a cap in odd bytes: the edge inside a page is part of the rule.
     let bytes = || prop::option::of(prop::option::of(0..200 * PAGE));
     prop_oneof![
-        6 => charge.prop_map(|(huge, node, pages)| Step::Charge { huge, node, pages }),
+        6 => charge.prop_map(|(huge, node, pages, slack)| Step::Charge { huge, node, pages, slack }),
         3 => any::<usize>().prop_map(Step::Commit),
         3 => (any::<usize>(), 1..40_u64).prop_map(|(which, pages)| Step::AddResident { which, pages }),
         4 => any::<usize>().prop_map(Step::Release),
@@ -199,17 +234,20 @@ fn check_charge(
     huge: bool,
     node: Option<u32>,
     pages: u64,
+    slack: u64,
 ) {
     let bytes = pages * if huge { HUGE } else { PAGE };
     let (limit, available) = model.tightest(huge, node);
-    let fits = bytes <= available.next_multiple_of(PAGE);
-    match ledger.charge(demand(huge, node, bytes)) {
+    let requested = bytes - slack;
+    let fits = bytes <= available || (requested <= available && bytes <= available.next_multiple_of(PAGE));
+    let asked = Demand { requested: Bytes::new(requested), ..demand(huge, node, bytes) };
+    match ledger.charge(asked) {
         Ok(charge) => {
             assert!(fits && !model.closed, "granted {bytes} of {available}");
             held.push(Held::Pending(charge));
             model.live.push(Live { huge, node, bytes, resident: 0, committed: false });
         }
-        Err(Refusal::AdmissionClosed) => assert!(model.closed),
+        Err(Refusal::AdmissionClosed(_)) => assert!(model.closed),
         Err(Refusal::Exceeded(quote)) => {
             assert!(!fits && !model.closed, "refused {bytes} of {available}");
             assert_eq!((quote.limited_by, quote.available.get()), (limit, available));
@@ -251,7 +289,9 @@ fn run(steps: Vec<Step>, start: Weather) {
 
 fn apply(step: &Step, model: &mut Model, ledger: &Arc<Ledger>, host: &TestHost, held: &mut Vec<Held>) {
     match *step {
-        Step::Charge { huge, node, pages } => check_charge(model, ledger, held, huge, node, pages),
+        Step::Charge { huge, node, pages, slack } => {
+            check_charge(model, ledger, held, huge, node, pages, slack);
+        }
         Step::Commit(which) if !held.is_empty() => {
             let at = which % held.len();
             let committed = match held.swap_remove(at) {
@@ -266,9 +306,10 @@ fn apply(step: &Step, model: &mut Model, ledger: &Arc<Ledger>, host: &TestHost, 
         Step::AddResident { which, pages } if !held.is_empty() => {
             let at = which % held.len();
             if let Held::Committed(charge) = &held[at] {
-                charge.add_resident(Bytes::new(pages * PAGE));
                 let live = &mut model.live[at];
-                live.resident = (live.resident + pages * PAGE).min(live.bytes);
+                let bytes = pages * if live.huge { HUGE } else { PAGE };
+                charge.add_resident(Bytes::new(bytes));
+                live.resident = (live.resident + bytes).min(live.bytes);
             }
         }
         Step::Release(which) if !held.is_empty() => {
@@ -293,13 +334,13 @@ fn set_budget(
     closed: Option<bool>,
 ) {
     let bytes = |value: Option<Option<u64>>| value.map(|value| value.map(Bytes::new));
-    let change = HostBudgetChange {
+    let change = BudgetChange {
         reserve: bytes(reserve),
         requested: bytes(cap),
         fraction: None,
         admission_closed: closed.map(Some),
     };
-    ledger.set_host_budget(&change).unwrap();
+    ledger.update_budget(HOST_BUDGET, &change).unwrap();
     if let Some(reserve) = reserve {
         model.reserve = reserve.unwrap_or(model.default_reserve);
     }

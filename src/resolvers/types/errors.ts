@@ -1,4 +1,4 @@
-import type { Failure, FailureKind } from '../../allocator/failure.js';
+import type { Failure, FailureKind, FailureOf } from '../../allocator/failure.js';
 import { codeOf } from '../../errors/code.js';
 import { remediesFor } from '../../errors/remedies.js';
 
@@ -8,8 +8,13 @@ const errorFields = {
   remedies: (failure: Failure) => remediesFor(failure),
 };
 
-/** One resolver map for each error type. */
-export const errorTypes = Object.fromEntries(Object.keys(codeOf).map((kind) => [kind, errorFields])) as Record<
+const shared = Object.fromEntries(Object.keys(codeOf).map((kind) => [kind, errorFields])) as Record<
   FailureKind,
   typeof errorFields
 >;
+
+/** One resolver map for each error type. */
+export const errorTypes = {
+  ...shared,
+  LeaseExpired: { ...errorFields, expiredAt: ({ expiredAt }: FailureOf<'LeaseExpired'>) => new Date(expiredAt) },
+};

@@ -21,4 +21,6 @@ export const unions = {
   HostPoolError: { __resolveType: (failure: Failure) => failure.kind },
   PlanV4PagedPoolResult: byKind,
   Pool: byKind,
+  ReservationResult: byKind,
+  ReserveHostMemoryResult: byKind,
 } satisfies Resolvers;

@@ -7,11 +7,13 @@ import type { Layout } from '../../../native/index.js';
 import type { MemoryLimit } from '../../../native/index.js';
 import type { PoolKind } from '../../allocator/pool.js';
 import type { PoolState } from '../../allocator/lifecycle.js';
+import type { ReservationState } from '../../../native/index.js';
 import type { GraphQLResolveInfo, GraphQLScalarType, GraphQLScalarTypeConfig } from 'graphql';
 import type { FailureOf } from '../../allocator/failure.js';
-import type { AllocateHostBufferOutcome, AllocateSlotsOutcome, BudgetOutcome, ClearPoolOutcome, CreateLogicalHostPoolOutcome, CreateV4PagedPoolOutcome, DestroyPoolOutcome, FreeHostBufferOutcome, FreeSlotsOutcome, PlanV4PagedPoolOutcome } from '../../resolvers/results.js';
+import type { AllocateHostBufferOutcome, AllocateSlotsOutcome, BudgetOutcome, ClearPoolOutcome, CreateLogicalHostPoolOutcome, CreateV4PagedPoolOutcome, DestroyPoolOutcome, FreeHostBufferOutcome, FreeSlotsOutcome, PlanV4PagedPoolOutcome, ReservationOutcome, ReserveHostMemoryOutcome } from '../../resolvers/results.js';
 import type { Remedy as RemedyModel } from '../../errors/remedy.js';
 import type { Budget as BudgetModel } from '../../allocator/budgets.js';
+import type { Reservation as ReservationModel } from '../../allocator/reservation.js';
 import type { Host as HostModel } from '../../allocator/host.js';
 import type { HostBufferEntry, HostBufferFreed as HostBufferFreedModel } from '../../allocator/host-buffer.js';
 import type { LogicalPoolEntry, PagedPoolEntry, PoolEntry, PoolCleared as PoolClearedModel, PoolDestroyed as PoolDestroyedModel, PagedPoolPlan } from '../../allocator/pool.js';
@@ -46,29 +48,29 @@ export type Scalars = {
 
 /**
  * How much host memory may be promised. Three numbers as operators know them: requested (asked for), effective (what the
- * host can honour now), charged (held by pools and buffers).
+ * host can honour now), charged (held by pools, buffers and reservations).
  */
 export type Budget = {
   __typename?: 'Budget';
-  /** `host` always exists. */
+  /** `host` always exists, and counts what all budgets hold. */
   name: Scalars['String']['output'];
   /** Memory of the host that is never promised; only `host` carries one, 10 GiB unless HOSTPOOL_RESERVE says otherwise. */
   reserveBytes: Scalars['Bytes']['output'];
-  /** The cap asked for; null = all the host allows. */
+  /** The cap asked for; null = all the host allows, for a named budget when it was made. */
   requestedBytes: Maybe<Scalars['Bytes']['output']>;
-  /** The cap asked for as a share of the host's memory, above 0 and up to 1; null = no such cap. */
+  /** The cap asked for as a share, above 0 and up to 1: for `host` of its memory, else of what it could promise; null = none. */
   fraction: Maybe<Scalars['Float']['output']>;
   /** What the host can honour now: charged plus available, within the cap. */
   effectiveBytes: Scalars['Bytes']['output'];
-  /** Held by live pools and buffers, whether faulted in or not. */
+  /** Held by live pools, buffers and reservations, whether faulted in or not. */
   chargedBytes: Scalars['Bytes']['output'];
   /** What could still be promised in ordinary memory, never below 0. */
   availableBytes: Scalars['Bytes']['output'];
   /** How many ranks share it; 1 when it is not split. */
   ranks: Scalars['Int']['output'];
-  /** Each rank's fixed share; a budget that is not split has one rank, which holds all of it. */
+  /** Each rank's fixed share, from rank 0; one entry, the whole, when it is not split. */
   rankShares: Array<RankShare>;
-  /** true: new pools and buffers are refused with BUDGET_ADMISSION_CLOSED; existing ones go on. */
+  /** true: new pools, buffers and reservations are refused with BUDGET_ADMISSION_CLOSED; existing ones go on. */
   admissionClosed: Scalars['Boolean']['output'];
   /** true: more is charged than the host can honour now, e.g. after the cap was lowered. */
   overBudget: Scalars['Boolean']['output'];
@@ -95,12 +97,38 @@ export type SetHostBudgetInput = {
   requestedBytes?: InputMaybe<Scalars['Bytes']['input']>;
   /** A cap as a share of the host's memory, above 0 and up to 1; null = none. */
   fraction?: InputMaybe<Scalars['Float']['input']>;
-  /** true refuses new pools and buffers; false or null admits them. */
+  /** true refuses new pools, buffers and reservations, in every budget; false or null admits them. */
   admissionClosed?: InputMaybe<Scalars['Boolean']['input']>;
 };
 
-/** The budget after the change, or why it was refused. */
-export type BudgetResult = Budget | InvalidArgument;
+/** A part of the host's memory to be promised under a name of its own. */
+export type CreateBudgetInput = {
+  /** 1 to 128 characters, no control characters, no blank at either end. */
+  name: Scalars['String']['input'];
+  /** A cap; null = all that the host could still promise now. */
+  requestedBytes?: InputMaybe<Scalars['Bytes']['input']>;
+  /** A cap as a share of what the host could still promise now, above 0 and up to 1; the smaller of the two caps counts. */
+  fraction?: InputMaybe<Scalars['Float']['input']>;
+  /** How many ranks it is split between, evenly and once, 1 to 4096; the lowest ranks take the remainder. */
+  ranks: Scalars['Int']['input'];
+  /** What to do when there is a budget of that name: an error, or (same terms only) that budget. */
+  ifExists: IfExists;
+};
+
+/** What to change about a budget. A field left out stays as it is; null goes back to the default. */
+export type UpdateBudgetInput = {
+  /** Which budget; `host` too. */
+  name: Scalars['String']['input'];
+  /** A cap; null = all that the host could promise at this change. Below what is charged it frees nothing. */
+  requestedBytes?: InputMaybe<Scalars['Bytes']['input']>;
+  /** A cap as a share, above 0 and up to 1; null = none. */
+  fraction?: InputMaybe<Scalars['Float']['input']>;
+  /** true refuses new pools, buffers and reservations; false or null admits them. */
+  admissionClosed?: InputMaybe<Scalars['Boolean']['input']>;
+};
+
+/** The budget after the change (a deleted one as it was), or why nothing was changed. */
+export type BudgetResult = Budget | BudgetExceeded | NameTaken | InUse | NotFound | InvalidArgument;
 
 /** One piece of host memory without slots. Rule: SGLang's UMBPHostMemAllocator. */
 export type HostBuffer = {
@@ -195,16 +223,18 @@ export type ErrorCode =
   | 'SLOT_OUT_OF_RANGE'
   /** The pool is not READY, so its slots cannot be used. */
   | 'POOL_NOT_READY'
-  /** No pool, buffer or budget has that id or name. */
+  /** No pool, buffer, budget or reservation has that id or name. */
   | 'NOT_FOUND'
-  /** A live pool or buffer has that name already. */
+  /** A live pool or buffer, or a budget, has that name already. */
   | 'NAME_TAKEN'
-  /** The pool or buffer is attached to, so it cannot be destroyed. */
+  /** The pool or buffer is attached to, or the budget is charged, so it cannot be removed. */
   | 'IN_USE'
-  /** A buffer is larger than what its budget's cap, or its rank's share, still leaves. */
+  /** A buffer or reservation is larger than what the host, the budget's cap or the rank's share still leaves. */
   | 'BUDGET_EXCEEDED'
-  /** The operator has closed the budget to new pools and buffers. */
+  /** The operator has closed the budget to new pools, buffers and reservations. */
   | 'BUDGET_ADMISSION_CLOSED'
+  /** The reservation has ended: released, not renewed in time, or its process died. */
+  | 'LEASE_EXPIRED'
   /** An argument is outside what the field accepts; `field` names it. */
   | 'INVALID_ARGUMENT';
 
@@ -385,7 +415,7 @@ export type PoolNotReady = HostPoolError & {
   state: PoolState;
 };
 
-/** No pool, buffer or budget has that id or name. Ids end with the process that gave them out. */
+/** No pool, buffer, budget or reservation has that id or name. Ids end with the process that gave them out. */
 export type NotFound = HostPoolError & {
   __typename?: 'NotFound';
   /** Always NOT_FOUND. */
@@ -398,7 +428,7 @@ export type NotFound = HostPoolError & {
   id: Scalars['String']['output'];
 };
 
-/** A live pool or buffer has that name. Pools share one set of names, buffers another. */
+/** A live pool or buffer, or a budget, has that name. Pools, buffers and budgets have a set of names each. */
 export type NameTaken = HostPoolError & {
   __typename?: 'NameTaken';
   /** Always NAME_TAKEN. */
@@ -413,20 +443,20 @@ export type NameTaken = HostPoolError & {
   differs: Array<Scalars['String']['output']>;
 };
 
-/** The pool or buffer is attached to by other processes, so it cannot be destroyed. */
+/** Other processes are attached to the pool or buffer, or the budget is charged, so it cannot be removed. */
 export type InUse = HostPoolError & {
   __typename?: 'InUse';
   /** Always IN_USE. */
   code: ErrorCode;
-  /** One sentence with the number of attachments. */
+  /** One sentence with the number of holders. */
   message: Scalars['String']['output'];
   /** What to end first. */
   remedies: Array<Remedy>;
-  /** How many attachments hold it. */
+  /** How many attachments hold it; for a budget, how many pools, buffers and reservations. */
   attachments: Scalars['Int']['output'];
 };
 
-/** A buffer is larger than what its budget's cap, or its rank's share, still leaves. An equal size fits. */
+/** A buffer or reservation is larger than what the limit in limitedBy still leaves. An equal size fits. */
 export type BudgetExceeded = HostPoolError & {
   __typename?: 'BudgetExceeded';
   /** Always BUDGET_EXCEEDED. */
@@ -439,7 +469,7 @@ export type BudgetExceeded = HostPoolError & {
   budget: Scalars['String']['output'];
   /** The bytes asked for, rounded up to what the mapping takes. */
   requestedBytes: Scalars['Bytes']['output'];
-  /** What the cap or the share still leaves, never below 0. */
+  /** What that limit still leaves, never below 0. */
   availableBytes: Scalars['Bytes']['output'];
   /** Which limit refused it. */
   limitedBy: MemoryLimit;
@@ -447,7 +477,7 @@ export type BudgetExceeded = HostPoolError & {
   rank: Maybe<Scalars['Int']['output']>;
 };
 
-/** The operator has closed the budget to new pools and buffers; existing ones go on. */
+/** The operator has closed the budget, or `host`, to new pools, buffers and reservations; existing ones go on. */
 export type BudgetAdmissionClosed = HostPoolError & {
   __typename?: 'BudgetAdmissionClosed';
   /** Always BUDGET_ADMISSION_CLOSED. */
@@ -458,6 +488,21 @@ export type BudgetAdmissionClosed = HostPoolError & {
   remedies: Array<Remedy>;
   /** The closed budget. */
   budget: Scalars['String']['output'];
+};
+
+/** The reservation has ended, so it cannot be committed, renewed or, when it ended by itself, released. */
+export type LeaseExpired = HostPoolError & {
+  __typename?: 'LeaseExpired';
+  /** Always LEASE_EXPIRED. */
+  code: ErrorCode;
+  /** One sentence with the id and what ended it. */
+  message: Scalars['String']['output'];
+  /** How to get the memory counted again. */
+  remedies: Array<Remedy>;
+  /** The reservation's id. */
+  id: Scalars['ID']['output'];
+  /** When it ended. */
+  expiredAt: Scalars['DateTime']['output'];
 };
 
 /** An argument is outside what the field accepts. Nothing was done. */
@@ -846,6 +891,70 @@ export type ClearPoolResult = PoolCleared | PoolNotReady | NotFound;
 /** What was released, or why nothing was. */
 export type DestroyPoolResult = PoolDestroyed | InUse | NotFound;
 
+/**
+ * Memory that another process on this host maps itself, counted here so that nobody else is promised it. It lasts until it
+ * is released, its time runs out, or its process dies.
+ */
+export type Reservation = {
+  __typename?: 'Reservation';
+  /** Opaque, unique in this process. */
+  id: Scalars['ID']['output'];
+  /** The budget it is charged to. */
+  budget: Scalars['String']['output'];
+  /** The rank whose share is charged; null when none was named. */
+  rank: Maybe<Scalars['Int']['output']>;
+  /** The bytes asked for. */
+  bytes: Scalars['Bytes']['output'];
+  /** How the holder maps them. */
+  backing: Backing;
+  /** Bytes in one hugepage; null on ordinary pages. */
+  hugepageSize: Maybe<Scalars['Bytes']['output']>;
+  /** The node the holder binds them to; -1 means any. */
+  numaNode: Scalars['Int']['output'];
+  /** Who holds it, for people. */
+  holder: Scalars['String']['output'];
+  /** The process whose death ends it; null when none was named. */
+  pid: Maybe<Scalars['Int']['output']>;
+  /** Where it is in its life. */
+  state: ReservationState;
+  /** Bytes of it that show in the host's own figures, so that they are not counted twice. */
+  residentBytes: Scalars['Bytes']['output'];
+  /** When it was granted. */
+  createdAt: Scalars['DateTime']['output'];
+  /** When it expires unless it is renewed; null without a time to live. */
+  expiresAt: Maybe<Scalars['DateTime']['output']>;
+};
+
+export type { ReservationState };
+
+/** Memory that the caller is going to map itself. */
+export type ReserveHostMemoryInput = {
+  /** The budget to charge. */
+  budget: Scalars['String']['input'];
+  /** The rank whose share to charge; required when the budget is split. */
+  rank?: InputMaybe<Scalars['Int']['input']>;
+  /** Bytes; at least 1. Charged in whole pages of the backing. */
+  bytes: Scalars['Bytes']['input'];
+  /** How they will be mapped: hugepages are held against the hugepage pool, ordinary pages against free memory. */
+  backing: Backing;
+  /** Bytes in one hugepage, one of the sizes in host.hugepages; used by the two HUGETLB backings only. */
+  hugepageSize?: InputMaybe<Scalars['Bytes']['input']>;
+  /** The node they will be bound to; -1 means any. */
+  numaNode: Scalars['Int']['input'];
+  /** Who holds it, for people: 1 to 256 characters, no control characters. */
+  holder: Scalars['String']['input'];
+  /** A process on this host, as hostpool's own process sees it; its death ends the reservation. */
+  pid?: InputMaybe<Scalars['Int']['input']>;
+  /** How long it lasts unless it is renewed, at least 1; null = for as long as its process, or this server, lives. */
+  ttlSeconds?: InputMaybe<Scalars['Int']['input']>;
+};
+
+/** The reservation, or why there is none. */
+export type ReserveHostMemoryResult = Reservation | BudgetExceeded | BudgetAdmissionClosed | NotFound | InvalidArgument;
+
+/** The reservation after the change, or why it was not changed. */
+export type ReservationResult = Reservation | LeaseExpired | NotFound | InvalidArgument;
+
 /** Reads. Nothing here changes anything. */
 export type Query = {
   __typename?: 'Query';
@@ -853,6 +962,8 @@ export type Query = {
   host: Host;
   /** A budget by name; null when there is none of that name. */
   budget: Maybe<Budget>;
+  /** Every budget of one moment, `host` first, the others by name. */
+  budgets: Array<Budget>;
   /** A pool by id, or by name; null when there is none. At least one of the two; with both, both must match. */
   pool: Maybe<Pool>;
   /** Every pool, oldest first, failed ones included. */
@@ -861,6 +972,8 @@ export type Query = {
   hostBuffer: Maybe<HostBuffer>;
   /** Every host buffer, oldest first, failed ones included. */
   hostBuffers: Array<HostBuffer>;
+  /** Every live reservation, oldest first. */
+  reservations: Array<Reservation>;
   /** A dry run of createV4PagedPool: whether it fits now, what it would take, and the most that fits. */
   planV4PagedPool: Maybe<PlanV4PagedPoolResult>;
   /** What each code means, what leads to it, and what helps. */
@@ -931,6 +1044,23 @@ export type Mutation = {
   freeHostBuffer: Maybe<FreeHostBufferResult>;
   /** Changes the reserve, the cap or the admission of the budget `host`. Existing pools and buffers are kept. */
   setHostBudget: Maybe<BudgetResult>;
+  /**
+   * Makes a budget, with or without ranks. Its size is found once, now; budgets may overlap, since what the host has is
+   * checked at every charge.
+   */
+  createBudget: Maybe<BudgetResult>;
+  /** Changes a budget's cap or admission. What is charged to it is kept, even above a lower cap. */
+  updateBudget: Maybe<BudgetResult>;
+  /** Removes a budget that nothing is charged to, and answers what it was. */
+  deleteBudget: Maybe<BudgetResult>;
+  /** Counts memory that the caller maps itself, before it maps it. Nothing is mapped here. */
+  reserveHostMemory: Maybe<ReserveHostMemoryResult>;
+  /** The holder has faulted it in: it now shows in the host's own figures. */
+  commitReservation: Maybe<ReservationResult>;
+  /** It lasts so long from now, whatever time it had left. */
+  renewReservation: Maybe<ReservationResult>;
+  /** Gives it back; the holder has unmapped it, or never mapped it. Releasing twice is no error. */
+  releaseReservation: Maybe<ReservationResult>;
 };
 
 
@@ -1012,6 +1142,70 @@ export type MutationFreeHostBufferArgs = {
  */
 export type MutationSetHostBudgetArgs = {
   input: SetHostBudgetInput;
+};
+
+
+/**
+ * Changes. Each answers with a result union: the outcome, or an error as data. Results are null only beside a top-level
+ * error, so one failure in a document of several mutations leaves the others readable.
+ */
+export type MutationCreateBudgetArgs = {
+  input: CreateBudgetInput;
+};
+
+
+/**
+ * Changes. Each answers with a result union: the outcome, or an error as data. Results are null only beside a top-level
+ * error, so one failure in a document of several mutations leaves the others readable.
+ */
+export type MutationUpdateBudgetArgs = {
+  input: UpdateBudgetInput;
+};
+
+
+/**
+ * Changes. Each answers with a result union: the outcome, or an error as data. Results are null only beside a top-level
+ * error, so one failure in a document of several mutations leaves the others readable.
+ */
+export type MutationDeleteBudgetArgs = {
+  name: Scalars['String']['input'];
+};
+
+
+/**
+ * Changes. Each answers with a result union: the outcome, or an error as data. Results are null only beside a top-level
+ * error, so one failure in a document of several mutations leaves the others readable.
+ */
+export type MutationReserveHostMemoryArgs = {
+  input: ReserveHostMemoryInput;
+};
+
+
+/**
+ * Changes. Each answers with a result union: the outcome, or an error as data. Results are null only beside a top-level
+ * error, so one failure in a document of several mutations leaves the others readable.
+ */
+export type MutationCommitReservationArgs = {
+  id: Scalars['ID']['input'];
+};
+
+
+/**
+ * Changes. Each answers with a result union: the outcome, or an error as data. Results are null only beside a top-level
+ * error, so one failure in a document of several mutations leaves the others readable.
+ */
+export type MutationRenewReservationArgs = {
+  id: Scalars['ID']['input'];
+  ttlSeconds: Scalars['Int']['input'];
+};
+
+
+/**
+ * Changes. Each answers with a result union: the outcome, or an error as data. Results are null only beside a top-level
+ * error, so one failure in a document of several mutations leaves the others readable.
+ */
+export type MutationReleaseReservationArgs = {
+  id: Scalars['ID']['input'];
 };
 
 /** Streams, over graphql-ws at /graphql and server-sent events at /graphql/stream. */
@@ -1190,6 +1384,7 @@ export type ResolversInterfaceTypes<_RefType extends Record<string, unknown>> = 
     | ( FailureOf<'InUse'> )
     | ( FailureOf<'BudgetExceeded'> )
     | ( FailureOf<'BudgetAdmissionClosed'> )
+    | ( FailureOf<'LeaseExpired'> )
     | ( FailureOf<'InvalidArgument'> )
   ;
   Pool:
@@ -1207,6 +1402,8 @@ export type ResolversTypes = {
   Boolean: ResolverTypeWrapper<Scalars['Boolean']['output']>;
   RankShare: ResolverTypeWrapper<RankShare>;
   SetHostBudgetInput: SetHostBudgetInput;
+  CreateBudgetInput: CreateBudgetInput;
+  UpdateBudgetInput: UpdateBudgetInput;
   BudgetResult: ResolverTypeWrapper<BudgetOutcome>;
   HostBuffer: ResolverTypeWrapper<HostBufferEntry>;
   ID: ResolverTypeWrapper<Scalars['ID']['output']>;
@@ -1233,6 +1430,7 @@ export type ResolversTypes = {
   InUse: ResolverTypeWrapper<FailureOf<'InUse'>>;
   BudgetExceeded: ResolverTypeWrapper<FailureOf<'BudgetExceeded'>>;
   BudgetAdmissionClosed: ResolverTypeWrapper<FailureOf<'BudgetAdmissionClosed'>>;
+  LeaseExpired: ResolverTypeWrapper<FailureOf<'LeaseExpired'>>;
   InvalidArgument: ResolverTypeWrapper<FailureOf<'InvalidArgument'>>;
   ErrorDoc: ResolverTypeWrapper<ErrorDoc>;
   Host: ResolverTypeWrapper<HostModel>;
@@ -1263,6 +1461,11 @@ export type ResolversTypes = {
   PlanV4PagedPoolResult: ResolverTypeWrapper<PlanV4PagedPoolOutcome>;
   ClearPoolResult: ResolverTypeWrapper<ClearPoolOutcome>;
   DestroyPoolResult: ResolverTypeWrapper<DestroyPoolOutcome>;
+  Reservation: ResolverTypeWrapper<ReservationModel>;
+  ReservationState: ReservationState;
+  ReserveHostMemoryInput: ReserveHostMemoryInput;
+  ReserveHostMemoryResult: ResolverTypeWrapper<ReserveHostMemoryOutcome>;
+  ReservationResult: ResolverTypeWrapper<ReservationOutcome>;
   Query: ResolverTypeWrapper<Record<PropertyKey, never>>;
   Mutation: ResolverTypeWrapper<Record<PropertyKey, never>>;
   Subscription: ResolverTypeWrapper<Record<PropertyKey, never>>;
@@ -1288,6 +1491,8 @@ export type ResolversParentTypes = {
   Boolean: Scalars['Boolean']['output'];
   RankShare: RankShare;
   SetHostBudgetInput: SetHostBudgetInput;
+  CreateBudgetInput: CreateBudgetInput;
+  UpdateBudgetInput: UpdateBudgetInput;
   BudgetResult: BudgetOutcome;
   HostBuffer: HostBufferEntry;
   ID: Scalars['ID']['output'];
@@ -1311,6 +1516,7 @@ export type ResolversParentTypes = {
   InUse: FailureOf<'InUse'>;
   BudgetExceeded: FailureOf<'BudgetExceeded'>;
   BudgetAdmissionClosed: FailureOf<'BudgetAdmissionClosed'>;
+  LeaseExpired: FailureOf<'LeaseExpired'>;
   InvalidArgument: FailureOf<'InvalidArgument'>;
   ErrorDoc: ErrorDoc;
   Host: HostModel;
@@ -1335,6 +1541,10 @@ export type ResolversParentTypes = {
   PlanV4PagedPoolResult: PlanV4PagedPoolOutcome;
   ClearPoolResult: ClearPoolOutcome;
   DestroyPoolResult: DestroyPoolOutcome;
+  Reservation: ReservationModel;
+  ReserveHostMemoryInput: ReserveHostMemoryInput;
+  ReserveHostMemoryResult: ReserveHostMemoryOutcome;
+  ReservationResult: ReservationOutcome;
   Query: Record<PropertyKey, never>;
   Mutation: Record<PropertyKey, never>;
   Subscription: Record<PropertyKey, never>;
@@ -1378,7 +1588,7 @@ export type RankShareResolvers<ContextType = RequestContext, ParentType extends 
 };
 
 export type BudgetResultResolvers<ContextType = RequestContext, ParentType extends ResolversParentTypes['BudgetResult'] = ResolversParentTypes['BudgetResult']> = {
-  __resolveType: TypeResolveFn<'Budget' | 'InvalidArgument', ParentType, ContextType>;
+  __resolveType: TypeResolveFn<'Budget' | 'BudgetExceeded' | 'NameTaken' | 'InUse' | 'NotFound' | 'InvalidArgument', ParentType, ContextType>;
 };
 
 export type HostBufferResolvers<ContextType = RequestContext, ParentType extends ResolversParentTypes['HostBuffer'] = ResolversParentTypes['HostBuffer']> = {
@@ -1408,7 +1618,7 @@ export type FreeHostBufferResultResolvers<ContextType = RequestContext, ParentTy
 };
 
 export type HostPoolErrorResolvers<ContextType = RequestContext, ParentType extends ResolversParentTypes['HostPoolError'] = ResolversParentTypes['HostPoolError']> = {
-  __resolveType: TypeResolveFn<'LogicalPoolSizeNotPageAligned' | 'LogicalPoolAllocationNotPageAligned' | 'LogicalPoolFreeNotPageAligned' | 'InsufficientHostMemory' | 'HostBufferAllocationFailed' | 'PoolExhausted' | 'DoubleFree' | 'SlotOutOfRange' | 'PoolNotReady' | 'NotFound' | 'NameTaken' | 'InUse' | 'BudgetExceeded' | 'BudgetAdmissionClosed' | 'InvalidArgument', ParentType, ContextType>;
+  __resolveType: TypeResolveFn<'LogicalPoolSizeNotPageAligned' | 'LogicalPoolAllocationNotPageAligned' | 'LogicalPoolFreeNotPageAligned' | 'InsufficientHostMemory' | 'HostBufferAllocationFailed' | 'PoolExhausted' | 'DoubleFree' | 'SlotOutOfRange' | 'PoolNotReady' | 'NotFound' | 'NameTaken' | 'InUse' | 'BudgetExceeded' | 'BudgetAdmissionClosed' | 'LeaseExpired' | 'InvalidArgument', ParentType, ContextType>;
 };
 
 export type RemedyResolvers<ContextType = RequestContext, ParentType extends ResolversParentTypes['Remedy'] = ResolversParentTypes['Remedy']> = {
@@ -1563,6 +1773,15 @@ export type BudgetAdmissionClosedResolvers<ContextType = RequestContext, ParentT
   message?: Resolver<ResolversTypes['String'], ParentType, ContextType>;
   remedies?: Resolver<Array<ResolversTypes['Remedy']>, ParentType, ContextType>;
   budget?: Resolver<ResolversTypes['String'], ParentType, ContextType>;
+  __isTypeOf?: IsTypeOfResolverFn<ParentType, ContextType>;
+};
+
+export type LeaseExpiredResolvers<ContextType = RequestContext, ParentType extends ResolversParentTypes['LeaseExpired'] = ResolversParentTypes['LeaseExpired']> = {
+  code?: Resolver<ResolversTypes['ErrorCode'], ParentType, ContextType>;
+  message?: Resolver<ResolversTypes['String'], ParentType, ContextType>;
+  remedies?: Resolver<Array<ResolversTypes['Remedy']>, ParentType, ContextType>;
+  id?: Resolver<ResolversTypes['ID'], ParentType, ContextType>;
+  expiredAt?: Resolver<ResolversTypes['DateTime'], ParentType, ContextType>;
   __isTypeOf?: IsTypeOfResolverFn<ParentType, ContextType>;
 };
 
@@ -1754,13 +1973,42 @@ export type DestroyPoolResultResolvers<ContextType = RequestContext, ParentType 
   __resolveType: TypeResolveFn<'PoolDestroyed' | 'InUse' | 'NotFound', ParentType, ContextType>;
 };
 
+export type ReservationResolvers<ContextType = RequestContext, ParentType extends ResolversParentTypes['Reservation'] = ResolversParentTypes['Reservation']> = {
+  id?: Resolver<ResolversTypes['ID'], ParentType, ContextType>;
+  budget?: Resolver<ResolversTypes['String'], ParentType, ContextType>;
+  rank?: Resolver<Maybe<ResolversTypes['Int']>, ParentType, ContextType>;
+  bytes?: Resolver<ResolversTypes['Bytes'], ParentType, ContextType>;
+  backing?: Resolver<ResolversTypes['Backing'], ParentType, ContextType>;
+  hugepageSize?: Resolver<Maybe<ResolversTypes['Bytes']>, ParentType, ContextType>;
+  numaNode?: Resolver<ResolversTypes['Int'], ParentType, ContextType>;
+  holder?: Resolver<ResolversTypes['String'], ParentType, ContextType>;
+  pid?: Resolver<Maybe<ResolversTypes['Int']>, ParentType, ContextType>;
+  state?: Resolver<ResolversTypes['ReservationState'], ParentType, ContextType>;
+  residentBytes?: Resolver<ResolversTypes['Bytes'], ParentType, ContextType>;
+  createdAt?: Resolver<ResolversTypes['DateTime'], ParentType, ContextType>;
+  expiresAt?: Resolver<Maybe<ResolversTypes['DateTime']>, ParentType, ContextType>;
+  __isTypeOf?: IsTypeOfResolverFn<ParentType, ContextType>;
+};
+
+export type ReservationStateResolvers = EnumResolverSignature<{ HELD?: any, COMMITTED?: any, RELEASED?: any, EXPIRED?: any, OWNER_DIED?: any }, ResolversTypes['ReservationState']>;
+
+export type ReserveHostMemoryResultResolvers<ContextType = RequestContext, ParentType extends ResolversParentTypes['ReserveHostMemoryResult'] = ResolversParentTypes['ReserveHostMemoryResult']> = {
+  __resolveType: TypeResolveFn<'Reservation' | 'BudgetExceeded' | 'BudgetAdmissionClosed' | 'NotFound' | 'InvalidArgument', ParentType, ContextType>;
+};
+
+export type ReservationResultResolvers<ContextType = RequestContext, ParentType extends ResolversParentTypes['ReservationResult'] = ResolversParentTypes['ReservationResult']> = {
+  __resolveType: TypeResolveFn<'Reservation' | 'LeaseExpired' | 'NotFound' | 'InvalidArgument', ParentType, ContextType>;
+};
+
 export type QueryResolvers<ContextType = RequestContext, ParentType extends ResolversParentTypes['Query'] = ResolversParentTypes['Query']> = {
   host?: Resolver<ResolversTypes['Host'], ParentType, ContextType>;
   budget?: Resolver<Maybe<ResolversTypes['Budget']>, ParentType, ContextType, RequireFields<QueryBudgetArgs, 'name'>>;
+  budgets?: Resolver<Array<ResolversTypes['Budget']>, ParentType, ContextType>;
   pool?: Resolver<Maybe<ResolversTypes['Pool']>, ParentType, ContextType, Partial<QueryPoolArgs>>;
   pools?: Resolver<Array<ResolversTypes['Pool']>, ParentType, ContextType, Partial<QueryPoolsArgs>>;
   hostBuffer?: Resolver<Maybe<ResolversTypes['HostBuffer']>, ParentType, ContextType, RequireFields<QueryHostBufferArgs, 'id'>>;
   hostBuffers?: Resolver<Array<ResolversTypes['HostBuffer']>, ParentType, ContextType>;
+  reservations?: Resolver<Array<ResolversTypes['Reservation']>, ParentType, ContextType>;
   planV4PagedPool?: Resolver<Maybe<ResolversTypes['PlanV4PagedPoolResult']>, ParentType, ContextType, RequireFields<QueryPlanV4PagedPoolArgs, 'input'>>;
   errorCatalog?: Resolver<Array<ResolversTypes['ErrorDoc']>, ParentType, ContextType, Partial<QueryErrorCatalogArgs>>;
   version?: Resolver<ResolversTypes['String'], ParentType, ContextType>;
@@ -1776,6 +2024,13 @@ export type MutationResolvers<ContextType = RequestContext, ParentType extends R
   allocateHostBuffer?: Resolver<Maybe<ResolversTypes['AllocateHostBufferResult']>, ParentType, ContextType, RequireFields<MutationAllocateHostBufferArgs, 'input'>>;
   freeHostBuffer?: Resolver<Maybe<ResolversTypes['FreeHostBufferResult']>, ParentType, ContextType, RequireFields<MutationFreeHostBufferArgs, 'id'>>;
   setHostBudget?: Resolver<Maybe<ResolversTypes['BudgetResult']>, ParentType, ContextType, RequireFields<MutationSetHostBudgetArgs, 'input'>>;
+  createBudget?: Resolver<Maybe<ResolversTypes['BudgetResult']>, ParentType, ContextType, RequireFields<MutationCreateBudgetArgs, 'input'>>;
+  updateBudget?: Resolver<Maybe<ResolversTypes['BudgetResult']>, ParentType, ContextType, RequireFields<MutationUpdateBudgetArgs, 'input'>>;
+  deleteBudget?: Resolver<Maybe<ResolversTypes['BudgetResult']>, ParentType, ContextType, RequireFields<MutationDeleteBudgetArgs, 'name'>>;
+  reserveHostMemory?: Resolver<Maybe<ResolversTypes['ReserveHostMemoryResult']>, ParentType, ContextType, RequireFields<MutationReserveHostMemoryArgs, 'input'>>;
+  commitReservation?: Resolver<Maybe<ResolversTypes['ReservationResult']>, ParentType, ContextType, RequireFields<MutationCommitReservationArgs, 'id'>>;
+  renewReservation?: Resolver<Maybe<ResolversTypes['ReservationResult']>, ParentType, ContextType, RequireFields<MutationRenewReservationArgs, 'id' | 'ttlSeconds'>>;
+  releaseReservation?: Resolver<Maybe<ResolversTypes['ReservationResult']>, ParentType, ContextType, RequireFields<MutationReleaseReservationArgs, 'id'>>;
 };
 
 export type SubscriptionResolvers<ContextType = RequestContext, ParentType extends ResolversParentTypes['Subscription'] = ResolversParentTypes['Subscription']> = {
@@ -1849,6 +2104,7 @@ export type Resolvers<ContextType = RequestContext> = {
   InUse?: InUseResolvers<ContextType>;
   BudgetExceeded?: BudgetExceededResolvers<ContextType>;
   BudgetAdmissionClosed?: BudgetAdmissionClosedResolvers<ContextType>;
+  LeaseExpired?: LeaseExpiredResolvers<ContextType>;
   InvalidArgument?: InvalidArgumentResolvers<ContextType>;
   ErrorDoc?: ErrorDocResolvers<ContextType>;
   Host?: HostResolvers<ContextType>;
@@ -1876,6 +2132,10 @@ export type Resolvers<ContextType = RequestContext> = {
   PlanV4PagedPoolResult?: PlanV4PagedPoolResultResolvers<ContextType>;
   ClearPoolResult?: ClearPoolResultResolvers<ContextType>;
   DestroyPoolResult?: DestroyPoolResultResolvers<ContextType>;
+  Reservation?: ReservationResolvers<ContextType>;
+  ReservationState?: ReservationStateResolvers;
+  ReserveHostMemoryResult?: ReserveHostMemoryResultResolvers<ContextType>;
+  ReservationResult?: ReservationResultResolvers<ContextType>;
   Query?: QueryResolvers<ContextType>;
   Mutation?: MutationResolvers<ContextType>;
   Subscription?: SubscriptionResolvers<ContextType>;

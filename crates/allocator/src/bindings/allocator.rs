@@ -5,7 +5,7 @@ use std::sync::Arc;
 use napi::bindgen_prelude::Either;
 use napi_derive::napi;
 
-use super::budget::{BudgetReading, HostBudgetChange, js_budget};
+use super::budget::{BudgetChange, BudgetReading, BudgetTerms, js_budget};
 use super::failure::{Failure, outcome};
 use super::host::{HostReading, js_host};
 use super::host_buffer::HostBuffer;
@@ -57,6 +57,12 @@ pub struct HostAllocator {
     allocator: Arc<HostMemoryAllocator>,
 }
 
+impl HostAllocator {
+    pub(super) fn core(&self) -> Arc<HostMemoryAllocator> {
+        Arc::clone(&self.allocator)
+    }
+}
+
 #[napi]
 impl HostAllocator {
     /// Throws when the host below the root cannot be read: start-up stops there.
@@ -83,15 +89,48 @@ impl HostAllocator {
         Ok(budget.map(js_budget))
     }
 
-    /// Changes the budget "host".
+    /// Every budget of the same moment, "host" first.
     #[napi]
-    pub async fn set_host_budget(
+    pub async fn read_budgets(&self) -> napi::Result<Vec<BudgetReading>> {
+        let allocator = Arc::clone(&self.allocator);
+        let budgets = off_loop(move || allocator.ledger().budgets()).await?.map_err(thrown)?;
+        Ok(budgets.into_iter().map(js_budget).collect())
+    }
+
+    /// Makes a budget. With `existing_is_fine` one of that name and these terms is answered as it is.
+    #[napi]
+    pub async fn create_budget(
         &self,
-        change: HostBudgetChange,
+        name: String,
+        terms: BudgetTerms,
+        existing_is_fine: bool,
     ) -> napi::Result<Either<BudgetReading, Failure>> {
         let allocator = Arc::clone(&self.allocator);
-        let set = move || change.check().and_then(|change| allocator.ledger().set_host_budget(&change));
-        outcome(off_loop(set).await?, js_budget)
+        let create = move || {
+            let terms = terms.check()?;
+            allocator.ledger().create_budget(&name, terms)?.or_name_taken(existing_is_fine)
+        };
+        outcome(off_loop(create).await?, js_budget)
+    }
+
+    /// Changes a budget.
+    #[napi]
+    pub async fn update_budget(
+        &self,
+        name: String,
+        change: BudgetChange,
+    ) -> napi::Result<Either<BudgetReading, Failure>> {
+        let allocator = Arc::clone(&self.allocator);
+        let update =
+            move || change.check().and_then(|change| allocator.ledger().update_budget(&name, &change));
+        outcome(off_loop(update).await?, js_budget)
+    }
+
+    /// Removes a budget that holds nothing; answers what it was.
+    #[napi]
+    pub async fn delete_budget(&self, name: String) -> napi::Result<Either<BudgetReading, Failure>> {
+        let allocator = Arc::clone(&self.allocator);
+        outcome(off_loop(move || allocator.ledger().delete_budget(&name)).await?, js_budget)
     }
 
     /// What making the pool would do now.
@@ -150,6 +189,6 @@ fn js_plan(plan: &pool::V4PagedPoolPlan) -> V4PagedPoolPlan {
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "the shape map_err takes")]
-fn thrown(error: Error) -> napi::Error {
+pub(super) fn thrown(error: Error) -> napi::Error {
     napi::Error::from_reason(error.to_string())
 }

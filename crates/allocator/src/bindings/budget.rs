@@ -3,7 +3,7 @@
 use napi::bindgen_prelude::{Either, Null};
 use napi_derive::napi;
 
-use super::number::{bytes, js_bytes};
+use super::number::{bytes, js_bytes, small};
 use crate::budget;
 use crate::error::Error;
 
@@ -47,10 +47,34 @@ pub struct BudgetReading {
     pub over_budget: bool,
 }
 
-/// A change to the budget "host". Undefined leaves a figure alone, null puts it back to its default.
+/// What is asked for a new budget.
 #[napi(object)]
-pub struct HostBudgetChange {
-    /// What the host keeps for itself.
+pub struct BudgetTerms {
+    /// The cap.
+    pub requested_bytes: Option<f64>,
+    /// A part of what the host can promise now.
+    pub fraction: Option<f64>,
+    /// How many ranks share it.
+    pub ranks: f64,
+}
+
+impl BudgetTerms {
+    pub(super) fn check(self) -> Result<budget::BudgetTerms, Error> {
+        Ok(budget::BudgetTerms {
+            requested: self
+                .requested_bytes
+                .map(|requested| bytes("requested_bytes", requested))
+                .transpose()?,
+            fraction: self.fraction,
+            ranks: small("ranks", self.ranks, budget::MAX_RANKS)?,
+        })
+    }
+}
+
+/// A change to a budget. Undefined leaves a figure alone, null puts it back to its default.
+#[napi(object)]
+pub struct BudgetChange {
+    /// What the host keeps for itself; for "host" only.
     pub reserve_bytes: Option<Either<f64, Null>>,
     /// The cap.
     pub requested_bytes: Option<Either<f64, Null>>,
@@ -60,12 +84,12 @@ pub struct HostBudgetChange {
     pub admission_closed: Option<Either<bool, Null>>,
 }
 
-impl HostBudgetChange {
-    pub(super) fn check(self) -> Result<budget::HostBudgetChange, Error> {
+impl BudgetChange {
+    pub(super) fn check(self) -> Result<budget::BudgetChange, Error> {
         let checked = |field, value: Option<Either<f64, Null>>| {
             nullable(value).map(|value| value.map(|value| bytes(field, value)).transpose()).transpose()
         };
-        Ok(budget::HostBudgetChange {
+        Ok(budget::BudgetChange {
             reserve: checked("reserve_bytes", self.reserve_bytes)?,
             requested: checked("requested_bytes", self.requested_bytes)?,
             fraction: nullable(self.fraction),

@@ -3,7 +3,7 @@
 use napi::bindgen_prelude::Either;
 use napi_derive::napi;
 
-use super::number::{js, js_bytes};
+use super::number::{js, js_bytes, js_time};
 use crate::error::{self, BudgetExceeded, Error, HostBufferAllocationFailed, InsufficientHostMemory};
 
 /// Which bound a request for memory met.
@@ -136,9 +136,10 @@ pub enum Failure {
     DoubleFree { message: String, slots: Vec<f64>, count: f64 },
     /// Fields as in the contract.
     SlotOutOfRange { message: String, slot: f64, size: f64 },
-    /// Fields as in the contract.
+    /// Fields as in the contract; `field` is the argument that asked for the bytes.
     BudgetExceeded {
         message: String,
+        field: String,
         budget: String,
         requested_bytes: f64,
         available_bytes: f64,
@@ -147,6 +148,12 @@ pub enum Failure {
     },
     /// Fields as in the contract.
     BudgetAdmissionClosed { message: String, budget: String },
+    /// Fields as in the contract; `differs` in the spelling of the contract.
+    NameTaken { message: String, name: String, differs: Vec<String> },
+    /// Fields as in the contract.
+    InUse { message: String, attachments: f64 },
+    /// `id` is the addon's number; `how` ends a sentence about it; `expired_at` in milliseconds since 1970.
+    LeaseExpired { message: String, id: String, how: String, expired_at: f64 },
     /// Fields as in the contract.
     NotFound { message: String, id: String },
     /// `field` in the spelling of the contract: `pageSize`, `memory.numaNode`.
@@ -201,6 +208,15 @@ pub(super) fn failure(error: Error) -> napi::Result<Failure> {
         }
         Error::BudgetExceeded(exceeded) => budget_exceeded(message, *exceeded),
         Error::BudgetAdmissionClosed { budget } => Failure::BudgetAdmissionClosed { message, budget },
+        Error::NameTaken { what: _, name, differs } => {
+            let differs = differs.into_iter().map(contract_spelling).collect();
+            Failure::NameTaken { message, name, differs }
+        }
+        Error::InUse { holders, .. } => Failure::InUse { message, attachments: js(holders) },
+        Error::LeaseExpired { id, how, ended_at } => {
+            let (id, how) = (id.to_string(), how.to_owned());
+            Failure::LeaseExpired { message, id, how, expired_at: js_time(ended_at) }
+        }
         Error::NotFound { what: _, id } => Failure::NotFound { message, id },
         Error::InvalidArgument { field, .. } => {
             Failure::InvalidArgument { message: contract_spelling(&message), field: contract_spelling(field) }
@@ -244,6 +260,7 @@ fn allocation_failed(message: String, failed: HostBufferAllocationFailed) -> Fai
 fn budget_exceeded(message: String, exceeded: BudgetExceeded) -> Failure {
     Failure::BudgetExceeded {
         message,
+        field: contract_spelling(exceeded.field),
         budget: exceeded.budget,
         requested_bytes: js_bytes(exceeded.requested),
         available_bytes: js_bytes(exceeded.available),

@@ -14,5 +14,6 @@ mod memory;
 mod number;
 mod off_loop;
 mod paged_pool;
+mod reservations;
 mod slots;
 mod specs;

@@ -46,3 +46,9 @@ pub(super) fn js(value: u64) -> f64 {
 pub(super) fn js_bytes(value: Bytes) -> f64 {
     js(value.get())
 }
+
+/// A moment as JS dates count it: milliseconds since 1970.
+pub(super) fn js_time(time: std::time::SystemTime) -> f64 {
+    let since = time.duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+    js(u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
+}

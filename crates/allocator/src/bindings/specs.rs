@@ -91,7 +91,7 @@ pub struct LogicalPoolSpec {
 const DEFAULT_HUGEPAGE: Bytes = Bytes::mebibytes(2);
 
 impl MemoryWish {
-    fn check(self) -> Result<memory::MemoryWish, Error> {
+    pub(super) fn check(self) -> Result<memory::MemoryWish, Error> {
         let hugepage_size = self.hugepage_size.map(|size| bytes("memory.hugepage_size", size)).transpose()?;
         Ok(memory::MemoryWish {
             backing: self.backing.into(),

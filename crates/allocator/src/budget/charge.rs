@@ -24,6 +24,11 @@ impl PendingCharge {
         Self(Charge { ledger, id, mapped })
     }
 
+    /// Somebody else maps the memory: the charge stays, and all of it counts as promised until it shows.
+    pub fn keep(self) -> Charge {
+        self.0
+    }
+
     /// The memory is mapped: its hugepages now show as reserved in the kernel's own figures.
     pub fn commit(self) -> Charge {
         self.0.ledger.commit(self.0.id);
@@ -41,6 +46,11 @@ impl Charge {
     /// `bytes` more of what is held have been faulted in, so the host's own figures show them from now on.
     pub fn add_resident(&self, bytes: Bytes) {
         self.ledger.add_resident(self.id, bytes);
+    }
+
+    /// `bytes` of what is held, no more and no less, are faulted in: somebody else does that.
+    pub fn set_resident(&self, bytes: Bytes) {
+        self.ledger.set_resident(self.id, bytes);
     }
 }
 

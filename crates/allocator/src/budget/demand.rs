@@ -22,6 +22,8 @@ pub struct Demand {
     pub kind: MemoryKind,
     /// The node bound to.
     pub node: NumaNode,
+    /// The bytes asked for, before rounding.
+    pub requested: Bytes,
     /// What the mappings take, each rounded up to whole pages.
     pub mapped: Bytes,
 }

@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex};
 
 use super::HOST_BUDGET;
-use super::account::{BudgetReading, BudgetState, HostBudgetChange};
+use super::account::{Account, BudgetChange, BudgetReading, BudgetTerms};
 use super::charge::PendingCharge;
 use super::demand::{Demand, MemoryKind};
-use super::promises::Promises;
+use super::promises::{Promises, Shown};
 use super::quote::{Figures, Quote};
 use crate::error::Error;
 use crate::host::{AdmissionReading, HostError};
@@ -28,8 +28,8 @@ pub trait HostSource: Send + Sync {
 pub enum Refusal {
     /// It does not fit; the quote has the figures.
     Exceeded(Quote),
-    /// The budget takes no new charges.
-    AdmissionClosed,
+    /// The budget of that name, the one asked or "host", takes no new charges.
+    AdmissionClosed(String),
     /// Another error: an unknown budget, a rank it does not have, an unreadable host.
     Other(Error),
 }
@@ -37,6 +37,36 @@ pub enum Refusal {
 impl From<Error> for Refusal {
     fn from(error: Error) -> Self {
         Self::Other(error)
+    }
+}
+
+/// What asking for a budget came to.
+#[derive(Clone, Debug, PartialEq)]
+pub enum CreatedBudget {
+    /// It was made.
+    Made(BudgetReading),
+    /// There was one of that name already; nothing has changed.
+    Exists {
+        /// The one there is.
+        reading: BudgetReading,
+        /// The terms in which it differs from those asked for.
+        differs: Vec<&'static str>,
+    },
+}
+
+impl CreatedBudget {
+    /// The budget; NAME_TAKEN when it existed and differs, or when existing is not fine at all.
+    ///
+    /// # Errors
+    /// NAME_TAKEN with the terms that differ.
+    pub fn or_name_taken(self, existing_is_fine: bool) -> Result<BudgetReading, Error> {
+        match self {
+            Self::Made(reading) => Ok(reading),
+            Self::Exists { reading, differs } if existing_is_fine && differs.is_empty() => Ok(reading),
+            Self::Exists { reading, differs } => {
+                Err(Error::NameTaken { what: "budget", name: reading.name, differs })
+            }
+        }
     }
 }
 
@@ -49,10 +79,12 @@ pub struct Ledger {
     state: Mutex<State>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct State {
     reserve: Bytes,
-    budgets: BTreeMap<String, BudgetState>,
+    /// What all budgets hold together, and the cap on that.
+    whole: Account,
+    named: BTreeMap<String, Account>,
     promises: Promises,
     charges: HashMap<ChargeId, Entry>,
     next_id: ChargeId,
@@ -61,17 +93,24 @@ struct State {
 #[derive(Debug)]
 struct Entry {
     demand: Demand,
-    resident: Bytes,
-    committed: bool,
+    rank: usize,
+    /// How much of it shows in the host's own figures: that is promised no longer.
+    shown: Shown,
 }
 
 impl Ledger {
     /// A ledger with the budget "host" alone, keeping `reserve` bytes for the host.
     #[must_use]
     pub fn new(source: Box<dyn HostSource>, reserve: Bytes) -> Arc<Self> {
-        let budgets = BTreeMap::from([(HOST_BUDGET.to_owned(), BudgetState::default())]);
-        let state = Mutex::new(State { reserve, budgets, ..State::default() });
-        Arc::new(Self { source, default_reserve: reserve, state })
+        let state = State {
+            reserve,
+            whole: Account::host(),
+            named: BTreeMap::new(),
+            promises: Promises::default(),
+            charges: HashMap::new(),
+            next_id: 0,
+        };
+        Arc::new(Self { source, default_reserve: reserve, state: Mutex::new(state) })
     }
 
     /// What charging `demand` would answer now; nothing changes.
@@ -89,15 +128,20 @@ impl Ledger {
     /// [`Refusal`]; nothing has changed then.
     pub fn charge(self: &Arc<Self>, demand: Demand) -> Result<PendingCharge, Refusal> {
         let mut state = lock(&self.state);
-        if state.budget(&demand)?.admission_closed {
-            return Err(Refusal::AdmissionClosed);
+        let account = state.account(&demand.budget)?;
+        let rank = account.rank(demand.rank)?;
+        if account.admission_closed {
+            return Err(Refusal::AdmissionClosed(demand.budget));
+        }
+        if state.whole.admission_closed {
+            return Err(Refusal::AdmissionClosed(HOST_BUDGET.to_owned()));
         }
         let quote = self.decide(&state, &demand)?;
         if !quote.fits() {
             return Err(Refusal::Exceeded(quote));
         }
         let mapped = demand.mapped;
-        let id = state.enter(demand);
+        let id = state.enter(demand, rank);
         Ok(PendingCharge::new(Arc::clone(self), id, mapped))
     }
 
@@ -107,26 +151,87 @@ impl Ledger {
     /// When the host cannot be read.
     pub fn budget(&self, name: &str) -> Result<Option<BudgetReading>, Error> {
         let state = lock(&self.state);
-        let Some(budget) = state.budgets.get(name) else { return Ok(None) };
+        let Ok(account) = state.account(name) else { return Ok(None) };
         let host = self.source.read()?;
-        Ok(Some(state.figures(&host, budget).reading(name)))
+        Ok(Some(state.figures(&host, account).reading(name)))
     }
 
-    /// Changes the budget "host" and answers what it is then. Lowering a cap below what is held frees nothing.
+    /// Every budget, "host" first, the others by name; all of the same moment.
     ///
     /// # Errors
-    /// INVALID_ARGUMENT for a fraction outside (0, 1] or a byte count above 2^53 - 1; nothing has changed then.
-    pub fn set_host_budget(&self, change: &HostBudgetChange) -> Result<BudgetReading, Error> {
-        change.check()?;
+    /// When the host cannot be read.
+    pub fn budgets(&self) -> Result<Vec<BudgetReading>, Error> {
+        let state = lock(&self.state);
+        let host = self.source.read()?;
+        let named = state.named.iter().map(|(name, account)| (name.as_str(), account));
+        let all = std::iter::once((HOST_BUDGET, &state.whole)).chain(named);
+        Ok(all.map(|(name, account)| state.figures(&host, account).reading(name)).collect())
+    }
+
+    /// Makes the budget `name`, or finds it. Its size is fixed here: the bytes asked for, else the fraction of what the
+    /// host can promise now, else all of that.
+    ///
+    /// # Errors
+    /// INVALID_ARGUMENT for terms that are none; nothing has changed then.
+    pub fn create_budget(&self, name: &str, terms: BudgetTerms) -> Result<CreatedBudget, Error> {
+        terms.check()?;
         let mut state = lock(&self.state);
         let host = self.source.read()?;
-        if let Some(reserve) = change.reserve {
-            state.reserve = reserve.unwrap_or(self.default_reserve);
+        if let Ok(account) = state.account(name) {
+            let reading = state.figures(&host, account).reading(name);
+            return Ok(CreatedBudget::Exists { reading, differs: account.terms.differences(&terms) });
         }
-        let budget = state.budgets.entry(HOST_BUDGET.to_owned()).or_default();
-        change.apply_to(budget);
-        let budget = budget.clone();
-        Ok(state.figures(&host, &budget).reading(HOST_BUDGET))
+        let size = state.size_of(&host, &terms, Bytes::ZERO);
+        let account = state.named.entry(name.to_owned()).or_insert(Account::new(terms, Some(size))).clone();
+        Ok(CreatedBudget::Made(state.figures(&host, &account).reading(name)))
+    }
+
+    /// Changes the budget `name` and answers what it is then. Lowering a cap below what is held frees nothing. A named
+    /// budget whose cap or fraction is changed is given its size anew.
+    ///
+    /// # Errors
+    /// NOT_FOUND; INVALID_ARGUMENT for a fraction outside (0, 1], a byte count above 2^53 - 1, or a reserve for a named
+    /// budget. Nothing has changed then.
+    pub fn update_budget(&self, name: &str, change: &BudgetChange) -> Result<BudgetReading, Error> {
+        change.check()?;
+        let mut state = lock(&self.state);
+        let mut account = state.account(name)?.clone();
+        let host = self.source.read()?;
+        change.apply_to(&mut account);
+        if name == HOST_BUDGET {
+            let reserve = change.reserve.map(|reserve| reserve.unwrap_or(self.default_reserve));
+            state.reserve = reserve.unwrap_or(state.reserve);
+            state.whole = account.clone();
+        } else {
+            if change.reserve.is_some() {
+                return Err(Error::invalid("reserve_bytes", "belongs to the budget host only"));
+            }
+            if change.resizes() {
+                account.size = Some(state.size_of(&host, &account.terms, account.charged));
+            }
+            state.named.insert(name.to_owned(), account.clone());
+        }
+        Ok(state.figures(&host, &account).reading(name))
+    }
+
+    /// Removes the budget `name`, which must hold nothing, and answers what it was.
+    ///
+    /// # Errors
+    /// NOT_FOUND; IN_USE while it holds something; INVALID_ARGUMENT for "host", which always exists.
+    pub fn delete_budget(&self, name: &str) -> Result<BudgetReading, Error> {
+        if name == HOST_BUDGET {
+            return Err(Error::invalid("name", "must be a named budget: host always exists"));
+        }
+        let mut state = lock(&self.state);
+        let account = state.account(name)?;
+        let holders = state.holders(name);
+        if holders > 0 {
+            return Err(Error::InUse { what: "budget", id: name.to_owned(), holders });
+        }
+        let host = self.source.read()?;
+        let reading = state.figures(&host, account).reading(name);
+        state.named.remove(name);
+        Ok(reading)
     }
 
     pub(super) fn commit(&self, id: ChargeId) {
@@ -134,7 +239,13 @@ impl Ledger {
     }
 
     pub(super) fn add_resident(&self, id: ChargeId, bytes: Bytes) {
-        lock(&self.state).add_resident(id, bytes);
+        let mut state = lock(&self.state);
+        let resident = state.charges.get(&id).map_or(Bytes::ZERO, |entry| entry.shown.node);
+        state.set_resident(id, resident.saturating_add(bytes));
+    }
+
+    pub(super) fn set_resident(&self, id: ChargeId, bytes: Bytes) {
+        lock(&self.state).set_resident(id, bytes);
     }
 
     pub(super) fn release(&self, id: ChargeId) {
@@ -142,69 +253,76 @@ impl Ledger {
     }
 
     fn decide(&self, state: &State, demand: &Demand) -> Result<Quote, Error> {
-        let budget = state.budget(demand)?;
+        let account = state.account(&demand.budget)?;
+        let rank = account.rank(demand.rank)?;
         let host = self.source.read()?;
-        Ok(state.figures(&host, budget).quote(demand))
+        Ok(state.figures(&host, account).quote(demand, rank))
     }
 }
 
 impl State {
-    fn budget(&self, demand: &Demand) -> Result<&BudgetState, Error> {
-        let budget = self.budgets.get(&demand.budget);
-        let budget = budget.ok_or_else(|| Error::NotFound { what: "budget", id: demand.budget.clone() })?;
-        match demand.rank {
-            Some(rank) if rank > 0 => {
-                Err(Error::invalid("rank", format!("must be below the budget's ranks (1), got {rank}")))
-            }
-            _ => Ok(budget),
-        }
+    fn account(&self, name: &str) -> Result<&Account, Error> {
+        let account = if name == HOST_BUDGET { Some(&self.whole) } else { self.named.get(name) };
+        account.ok_or_else(|| Error::NotFound { what: "budget", id: name.to_owned() })
     }
 
-    fn figures<'a>(&'a self, host: &'a AdmissionReading, budget: &'a BudgetState) -> Figures<'a> {
-        Figures { host, reserve: self.reserve, budget, promises: &self.promises }
+    fn figures<'a>(&'a self, host: &'a AdmissionReading, account: &'a Account) -> Figures<'a> {
+        Figures { host, reserve: self.reserve, whole: &self.whole, account, promises: &self.promises }
     }
 
-    fn enter(&mut self, demand: Demand) -> ChargeId {
+    /// What a named budget of these terms is given now, when it holds `held` already.
+    fn size_of(&self, host: &AdmissionReading, terms: &BudgetTerms, held: Bytes) -> Bytes {
+        let promisable = self.figures(host, &self.whole).host_available().1.saturating_add(held);
+        let part = terms.fraction.map(|fraction| promisable.fraction(fraction));
+        [terms.requested, part].into_iter().flatten().min().unwrap_or(promisable)
+    }
+
+    fn holders(&self, budget: &str) -> u64 {
+        let held = self.charges.values().filter(|entry| entry.demand.budget == budget);
+        u64::try_from(held.count()).unwrap_or(u64::MAX)
+    }
+
+    fn enter(&mut self, demand: Demand, rank: usize) -> ChargeId {
         let id = self.next_id;
         self.next_id += 1;
         self.promises.begin(&demand);
-        self.add_charged(&demand.budget, demand.mapped);
-        self.charges.insert(id, Entry { demand, resident: Bytes::ZERO, committed: false });
+        for (account, rank) in self.accounts_of(&demand.budget, rank) {
+            account.add(rank, &demand);
+        }
+        self.charges.insert(id, Entry { demand, rank, shown: Shown::default() });
         id
     }
 
-    fn commit(&mut self, id: ChargeId) {
-        if let Some(entry) = self.charges.get_mut(&id).filter(|entry| !entry.committed) {
-            entry.committed = true;
-            self.promises.mapped(&entry.demand);
-        }
+    /// The accounts that a charge of `budget` stands in: the whole, and the named one.
+    fn accounts_of(&mut self, budget: &str, rank: usize) -> impl Iterator<Item = (&mut Account, usize)> {
+        let named = self.named.get_mut(budget).map(|account| (account, rank));
+        std::iter::once((&mut self.whole, 0)).chain(named)
     }
 
-    fn add_resident(&mut self, id: ChargeId, bytes: Bytes) {
+    /// Mapped hugepages show as reserved; ordinary memory shows only when it is faulted in.
+    fn commit(&mut self, id: ChargeId) {
+        self.show(id, |demand, shown| match demand.kind {
+            MemoryKind::Ordinary => shown,
+            MemoryKind::Hugepages(_) => Shown { machine: demand.mapped, ..shown },
+        });
+    }
+
+    fn set_resident(&mut self, id: ChargeId, bytes: Bytes) {
+        self.show(id, |demand, shown| shown.faulted(demand, bytes));
+    }
+
+    fn show(&mut self, id: ChargeId, now: impl FnOnce(&Demand, Shown) -> Shown) {
         let Some(entry) = self.charges.get_mut(&id) else { return };
-        let resident = entry.resident.saturating_add(bytes).min(entry.demand.mapped);
-        if entry.demand.kind == MemoryKind::Ordinary {
-            self.promises.remove_unfaulted(entry.demand.node, resident.saturating_sub(entry.resident));
-        }
-        entry.resident = resident;
+        let now = now(&entry.demand, entry.shown);
+        self.promises.show(&entry.demand, entry.shown, now);
+        entry.shown = now;
     }
 
     fn release(&mut self, id: ChargeId) {
-        let Some(Entry { demand, resident, committed }) = self.charges.remove(&id) else { return };
-        if demand.kind == MemoryKind::Ordinary {
-            self.promises.remove_unfaulted(demand.node, demand.mapped.saturating_sub(resident));
-        }
-        if !committed {
-            self.promises.mapped(&demand);
-        }
-        if let Some(budget) = self.budgets.get_mut(&demand.budget) {
-            budget.charged = budget.charged.saturating_sub(demand.mapped);
-        }
-    }
-
-    fn add_charged(&mut self, budget: &str, bytes: Bytes) {
-        if let Some(budget) = self.budgets.get_mut(budget) {
-            budget.charged = budget.charged.saturating_add(bytes);
+        let Some(Entry { demand, rank, shown }) = self.charges.remove(&id) else { return };
+        self.promises.end(&demand, shown);
+        for (account, rank) in self.accounts_of(&demand.budget, rank) {
+            account.subtract(rank, &demand);
         }
     }
 }
@@ -216,157 +334,5 @@ impl std::fmt::Debug for Ledger {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::error::MemoryLimit;
-    use crate::host::MemInfo;
-    use crate::units::NumaNode;
-
-    const GIB: u64 = 1 << 30;
-
-    struct Fixed(AdmissionReading);
-
-    impl HostSource for Fixed {
-        fn read(&self) -> Result<AdmissionReading, HostError> {
-            Ok(self.0.clone())
-        }
-    }
-
-    /// A host with `available` bytes and nothing else.
-    fn ledger(available: u64, reserve: u64) -> Arc<Ledger> {
-        let memory = MemInfo {
-            mem_total_bytes: 100 * GIB,
-            mem_available_bytes: available,
-            available_is_estimated: false,
-        };
-        let host = AdmissionReading { memory, cgroup: None, hugepages: Vec::new(), nodes: Vec::new() };
-        Ledger::new(Box::new(Fixed(host)), Bytes::new(reserve))
-    }
-
-    fn ordinary(bytes: u64) -> Demand {
-        Demand {
-            budget: HOST_BUDGET.to_owned(),
-            rank: None,
-            kind: MemoryKind::Ordinary,
-            node: NumaNode::Any,
-            mapped: Bytes::new(bytes),
-        }
-    }
-
-    fn refused(outcome: Result<PendingCharge, Refusal>) -> Quote {
-        match outcome.err() {
-            Some(Refusal::Exceeded(quote)) => quote,
-            other => panic!("expected a shortage, got {other:?}"),
-        }
-    }
-
-    #[test]
-    fn equal_to_what_is_available_fits_and_a_page_more_does_not() {
-        let ledger = ledger(20 * GIB, 10 * GIB);
-        let quote = refused(ledger.charge(ordinary(10 * GIB + 4096)));
-        assert_eq!((quote.available.get(), quote.limited_by), (10 * GIB, MemoryLimit::HostMemory));
-        assert!(ledger.charge(ordinary(10 * GIB)).is_ok());
-    }
-
-    #[test]
-    fn a_cap_that_ends_inside_a_page_holds_that_page() {
-        let ledger = ledger(20 * GIB, 0);
-        let cap = HostBudgetChange { requested: Some(Some(Bytes::new(1_000_000))), ..Default::default() };
-        ledger.set_host_budget(&cap).unwrap();
-        let charge = ledger.charge(ordinary(1_003_520)).unwrap();
-        assert!(!ledger.budget(HOST_BUDGET).unwrap().unwrap().over_budget);
-        assert_eq!(refused(ledger.charge(ordinary(4096))).limited_by, MemoryLimit::BudgetCap);
-        drop(charge);
-    }
-
-    #[test]
-    fn what_is_promised_but_not_faulted_in_is_not_promised_again() {
-        let ledger = ledger(20 * GIB, 0);
-        let first = ledger.charge(ordinary(12 * GIB)).unwrap().commit();
-        assert_eq!(refused(ledger.charge(ordinary(12 * GIB))).available.get(), 8 * GIB);
-        first.add_resident(Bytes::new(12 * GIB));
-        assert!(ledger.charge(ordinary(12 * GIB)).is_ok(), "the host's own figures show it from here on");
-    }
-
-    #[test]
-    fn dropping_a_pending_charge_rolls_it_back() {
-        let ledger = ledger(20 * GIB, 0);
-        drop(ledger.charge(ordinary(20 * GIB)).unwrap());
-        assert!(ledger.charge(ordinary(20 * GIB)).is_ok());
-    }
-
-    #[test]
-    fn lowering_the_cap_below_what_is_held_frees_nothing_and_shows_it() {
-        let ledger = ledger(20 * GIB, 0);
-        let _charge = ledger.charge(ordinary(8 * GIB)).unwrap();
-        let cap = HostBudgetChange { requested: Some(Some(Bytes::new(4 * GIB))), ..Default::default() };
-        let budget = ledger.set_host_budget(&cap).unwrap();
-        assert_eq!((budget.charged.get(), budget.effective.get()), (8 * GIB, 4 * GIB));
-        assert!(budget.over_budget);
-        assert_eq!(budget.available, Bytes::ZERO);
-    }
-
-    #[test]
-    fn a_fraction_is_of_what_the_machine_has_in_all() {
-        let ledger = ledger(90 * GIB, 0);
-        let half = HostBudgetChange { fraction: Some(Some(0.5)), ..Default::default() };
-        assert_eq!(ledger.set_host_budget(&half).unwrap().effective.get(), 50 * GIB);
-        for bad in [0.0, -0.5, 1.1, f64::NAN, f64::INFINITY] {
-            let change = HostBudgetChange { fraction: Some(Some(bad)), ..Default::default() };
-            assert!(matches!(
-                ledger.set_host_budget(&change),
-                Err(Error::InvalidArgument { field: "fraction", .. })
-            ));
-        }
-        assert_eq!(ledger.budget(HOST_BUDGET).unwrap().unwrap().fraction, Some(0.5));
-    }
-
-    #[test]
-    fn a_closed_budget_refuses_whatever_the_figures() {
-        let ledger = ledger(20 * GIB, 0);
-        let close = HostBudgetChange { admission_closed: Some(Some(true)), ..Default::default() };
-        ledger.set_host_budget(&close).unwrap();
-        assert!(matches!(ledger.charge(ordinary(4096)), Err(Refusal::AdmissionClosed)));
-        assert!(ledger.quote(&ordinary(4096)).unwrap().fits(), "a quote tells of the figures alone");
-    }
-
-    #[test]
-    fn null_puts_a_figure_back_to_its_default() {
-        let ledger = ledger(20 * GIB, GIB);
-        let change = HostBudgetChange {
-            reserve: Some(Some(Bytes::ZERO)),
-            requested: Some(Some(Bytes::new(GIB))),
-            ..Default::default()
-        };
-        assert_eq!(ledger.set_host_budget(&change).unwrap().reserve, Bytes::ZERO);
-        let back = HostBudgetChange { reserve: Some(None), requested: Some(None), ..Default::default() };
-        let budget = ledger.set_host_budget(&back).unwrap();
-        assert_eq!((budget.reserve.get(), budget.requested), (GIB, None));
-    }
-
-    #[test]
-    fn an_unknown_budget_and_a_rank_it_does_not_have_are_named() {
-        let ledger = ledger(20 * GIB, 0);
-        let unknown = Demand { budget: "job-a".to_owned(), ..ordinary(4096) };
-        assert!(matches!(ledger.quote(&unknown), Err(Error::NotFound { what: "budget", .. })));
-        let second = Demand { rank: Some(1), ..ordinary(4096) };
-        assert!(matches!(ledger.quote(&second), Err(Error::InvalidArgument { field: "rank", .. })));
-        assert!(ledger.quote(&Demand { rank: Some(0), ..ordinary(4096) }).is_ok());
-    }
-
-    #[test]
-    fn threads_that_charge_at_once_never_get_more_than_there_is() {
-        let ledger = ledger(64 * 4096, 0);
-        let granted: usize = std::thread::scope(|scope| {
-            let worker = || {
-                let kept: Vec<_> = (0..32).filter_map(|_| ledger.charge(ordinary(4096)).ok()).collect();
-                let count = kept.len();
-                std::mem::forget(kept);
-                count
-            };
-            let workers: Vec<_> = (0..8).map(|_| scope.spawn(worker)).collect();
-            workers.into_iter().map(|worker| worker.join().unwrap()).sum()
-        });
-        assert_eq!(granted, 64);
-    }
-}
+#[path = "ledger_tests.rs"]
+mod tests;

@@ -9,11 +9,12 @@ mod demand;
 mod ledger;
 mod promises;
 mod quote;
+mod reading;
 
-pub use account::{BudgetReading, HostBudgetChange, RankShare};
+pub use account::{BudgetChange, BudgetReading, BudgetTerms, MAX_RANKS, RankShare};
 pub use charge::{Charge, PendingCharge};
 pub use demand::{Demand, MemoryKind};
-pub use ledger::{HostSource, Ledger, Refusal};
+pub use ledger::{CreatedBudget, HostSource, Ledger, Refusal};
 pub use quote::Quote;
 
 /// The budget that always exists: everything the host can promise.

@@ -3,85 +3,100 @@
 use std::collections::BTreeMap;
 
 use super::demand::{Demand, MemoryKind};
-use crate::units::{Bytes, NumaNode};
+use crate::units::Bytes;
 
 /// Sums over the live charges, kept as they come and go so that a decision never walks them.
+///
+/// Ordinary memory shows once it is faulted in: until then it is still inside MemAvailable and its node's MemFree.
+/// Hugepages show in the machine's figures once they are mapped, since the kernel then counts them as reserved; but it
+/// reserves for the whole machine, so a node's figures show them only once they are faulted in.
 #[derive(Debug, Default)]
 pub(super) struct Promises {
-    /// Ordinary bytes charged but not yet resident: still inside MemAvailable.
-    unfaulted: Bytes,
-    /// The part of `unfaulted` bound to a node.
-    unfaulted_by_node: BTreeMap<u32, Bytes>,
-    /// Hugepages charged but not yet mapped: the kernel does not count them as reserved yet.
-    unmapped_hugepages: BTreeMap<(Bytes, NumaNode), u64>,
+    machine: Sums<MemoryKind>,
+    nodes: Sums<(MemoryKind, u32)>,
+}
+
+/// How much of a charge shows in the host's own figures.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Shown {
+    /// In those of the machine.
+    pub(super) machine: Bytes,
+    /// In those of the node it is bound to.
+    pub(super) node: Bytes,
 }
 
 impl Promises {
-    pub(super) fn unfaulted(&self) -> Bytes {
-        self.unfaulted
+    /// Promised of a kind, on whichever node.
+    pub(super) fn of(&self, kind: MemoryKind) -> Bytes {
+        self.machine.get(&kind)
     }
 
-    pub(super) fn unfaulted_on(&self, node: u32) -> Bytes {
-        self.unfaulted_by_node.get(&node).copied().unwrap_or_default()
+    /// Promised of a kind by charges bound to `node`.
+    pub(super) fn on(&self, kind: MemoryKind, node: u32) -> Bytes {
+        self.nodes.get(&(kind, node))
     }
 
-    /// Unmapped hugepages of `size`, on whichever node.
-    pub(super) fn unmapped_hugepages(&self, size: Bytes) -> u64 {
-        let of_size = (size, NumaNode::Any)..=(size, NumaNode::Node(u32::MAX));
-        self.unmapped_hugepages.range(of_size).map(|(_, pages)| pages).sum()
+    /// Promised of a kind by charges bound to any node.
+    pub(super) fn bound(&self, kind: MemoryKind) -> Bytes {
+        self.nodes.0.range((kind, 0)..=(kind, u32::MAX)).map(|(_, bytes)| *bytes).sum()
     }
 
-    pub(super) fn unmapped_hugepages_on(&self, size: Bytes, node: u32) -> u64 {
-        self.unmapped_hugepages.get(&(size, NumaNode::Node(node))).copied().unwrap_or_default()
+    /// `demand` shows as `now` instead of `before`.
+    pub(super) fn show(&mut self, demand: &Demand, before: Shown, now: Shown) {
+        let hidden = |shown| demand.mapped.saturating_sub(shown);
+        self.machine.replace(demand.kind, hidden(before.machine), hidden(now.machine));
+        if let Some(node) = demand.node.id() {
+            self.nodes.replace((demand.kind, node), hidden(before.node), hidden(now.node));
+        }
     }
 
-    /// A charge begins: all of it is promised, none of it visible.
+    /// `demand` is promised, and shows nowhere.
     pub(super) fn begin(&mut self, demand: &Demand) {
-        match demand.kind {
-            MemoryKind::Ordinary => self.add_unfaulted(demand.node, demand.mapped),
-            MemoryKind::Hugepages(size) => {
-                *self.unmapped_hugepages.entry((size, demand.node)).or_default() +=
-                    demand.hugepages().unwrap_or_default();
-            }
-        }
+        self.show(demand, Shown::all(demand), Shown::default());
     }
 
-    /// The hugepages of a charge are mapped: from here on the kernel counts them as reserved.
-    pub(super) fn mapped(&mut self, demand: &Demand) {
-        if let MemoryKind::Hugepages(size) = demand.kind {
-            let key = (size, demand.node);
-            let left = self.unmapped_hugepages_of(key).saturating_sub(demand.hugepages().unwrap_or_default());
-            set_or_remove(&mut self.unmapped_hugepages, key, left);
-        }
-    }
-
-    /// `bytes` of ordinary memory became visible to the host, or are no longer promised.
-    pub(super) fn remove_unfaulted(&mut self, node: NumaNode, bytes: Bytes) {
-        self.unfaulted = self.unfaulted.saturating_sub(bytes);
-        if let Some(node) = node.id() {
-            let left = self.unfaulted_on(node).saturating_sub(bytes);
-            set_or_remove(&mut self.unfaulted_by_node, node, left);
-        }
-    }
-
-    /// `bytes` of ordinary memory are promised and not visible.
-    fn add_unfaulted(&mut self, node: NumaNode, bytes: Bytes) {
-        self.unfaulted = self.unfaulted.saturating_add(bytes);
-        if let Some(node) = node.id() {
-            let sum = self.unfaulted_by_node.entry(node).or_default();
-            *sum = sum.saturating_add(bytes);
-        }
-    }
-
-    fn unmapped_hugepages_of(&self, key: (Bytes, NumaNode)) -> u64 {
-        self.unmapped_hugepages.get(&key).copied().unwrap_or_default()
+    /// `demand`, which shows as `before`, is promised no longer.
+    pub(super) fn end(&mut self, demand: &Demand, before: Shown) {
+        self.show(demand, before, Shown::all(demand));
     }
 }
 
-fn set_or_remove<K: Ord, V: Default + PartialEq>(map: &mut BTreeMap<K, V>, key: K, value: V) {
-    if value == V::default() {
-        map.remove(&key);
-    } else {
-        map.insert(key, value);
+impl Shown {
+    /// All of it, everywhere.
+    pub(super) fn all(demand: &Demand) -> Self {
+        Self { machine: demand.mapped, node: demand.mapped }
+    }
+
+    /// So much of it is faulted in. What the machine's figures show of hugepages is not less than before: they are mapped.
+    pub(super) fn faulted(self, demand: &Demand, bytes: Bytes) -> Self {
+        let node = bytes.min(demand.mapped);
+        match demand.kind {
+            MemoryKind::Ordinary => Self { machine: node, node },
+            MemoryKind::Hugepages(_) => Self { machine: self.machine.max(node), node },
+        }
+    }
+}
+
+#[derive(Debug)]
+struct Sums<K>(BTreeMap<K, Bytes>);
+
+impl<K> Default for Sums<K> {
+    fn default() -> Self {
+        Self(BTreeMap::new())
+    }
+}
+
+impl<K: Ord> Sums<K> {
+    fn get(&self, key: &K) -> Bytes {
+        self.0.get(key).copied().unwrap_or_default()
+    }
+
+    fn replace(&mut self, key: K, before: Bytes, now: Bytes) {
+        let sum = self.get(&key).saturating_add(now).saturating_sub(before);
+        if sum == Bytes::ZERO {
+            self.0.remove(&key);
+        } else {
+            self.0.insert(key, sum);
+        }
     }
 }

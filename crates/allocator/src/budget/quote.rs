@@ -1,6 +1,6 @@
 //! The decision itself: pure arithmetic over one reading of the host.
 
-use super::account::BudgetState;
+use super::account::{Account, BudgetTerms};
 use super::demand::{Demand, MemoryKind};
 use super::promises::Promises;
 use crate::error::MemoryLimit;
@@ -11,6 +11,8 @@ use crate::units::Bytes;
 /// What the ledger answers to a [`Demand`]: every figure is the one the decision used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Quote {
+    /// The bytes asked for.
+    pub requested: Bytes,
     /// What the demand would take.
     pub mapped: Bytes,
     /// What the tightest limit still has; never below zero.
@@ -24,10 +26,12 @@ pub struct Quote {
 }
 
 impl Quote {
-    /// Equal fits. A limit that ends inside a page holds that page, so that a request for exactly the limit fits.
+    /// Equal fits, one byte more does not. A limit that ends inside a page holds that page, so that a request for exactly
+    /// the limit fits although its mapping is rounded up.
     #[must_use]
     pub fn fits(&self) -> bool {
-        self.mapped <= self.whole_pages_available()
+        let fits_rounded = self.requested <= self.available && self.mapped <= self.whole_pages_available();
+        self.mapped <= self.available || fits_rounded
     }
 
     /// `available` in whole ordinary pages, rounded up.
@@ -41,19 +45,23 @@ impl Quote {
 pub(super) struct Figures<'a> {
     pub(super) host: &'a AdmissionReading,
     pub(super) reserve: Bytes,
-    pub(super) budget: &'a BudgetState,
+    /// The budget "host": what all budgets hold together, and the cap on that.
+    pub(super) whole: &'a Account,
+    /// The budget asked; "host" itself, or a part of it.
+    pub(super) account: &'a Account,
     pub(super) promises: &'a Promises,
 }
 
 impl Figures<'_> {
-    /// The answer to `demand`.
-    pub(super) fn quote(&self, demand: &Demand) -> Quote {
-        let (limited_by, available) = self.tightest(demand);
+    /// The answer to `demand` of `rank`.
+    pub(super) fn quote(&self, demand: &Demand, rank: usize) -> Quote {
+        let (limited_by, available) = self.tightest(demand, rank);
         let hugepages_free = match demand.kind {
             MemoryKind::Ordinary => None,
             MemoryKind::Hugepages(size) => Some(self.hugepages_free(size, demand.node.id())),
         };
         Quote {
+            requested: demand.requested,
             mapped: demand.mapped,
             available,
             limited_by,
@@ -72,16 +80,36 @@ impl Figures<'_> {
         }
     }
 
-    /// What the budget's cap is now: the smaller of the bytes asked for and the fraction of what the machine (or its
-    /// cgroup) has in all; `None` when neither is set.
-    pub(super) fn cap(&self) -> Option<Bytes> {
-        let fraction = self.budget.fraction.map(|fraction| self.fraction_of_total(fraction));
-        [self.budget.cap, fraction].into_iter().flatten().min()
+    /// What all budgets together may hold: the smaller of the bytes asked for "host" and the fraction of what the
+    /// machine (or its cgroup) has in all; `None` when neither is set.
+    pub(super) fn host_cap(&self) -> Option<Bytes> {
+        let BudgetTerms { requested, fraction, .. } = self.whole.terms;
+        [requested, fraction.map(|fraction| self.fraction_of_total(fraction))].into_iter().flatten().min()
     }
 
-    /// The limits that apply, the most specific first, so that it names an equal tie.
-    fn tightest(&self, demand: &Demand) -> (MemoryLimit, Bytes) {
-        let cap = self.cap().map(|cap| (MemoryLimit::BudgetCap, cap.saturating_sub(self.budget.charged)));
+    /// What the budget asked may hold: its size, or for "host" its cap.
+    pub(super) fn cap(&self) -> Option<Bytes> {
+        self.account.size.or_else(|| self.host_cap())
+    }
+
+    /// What the host has for a new charge on ordinary pages, in whichever budget, and which limit that was.
+    pub(super) fn host_available(&self) -> (MemoryLimit, Bytes) {
+        let machine = self.ordinary();
+        self.under_host_cap().map_or(machine, |cap| if machine.1 < cap.1 { machine } else { cap })
+    }
+
+    fn under_host_cap(&self) -> Option<(MemoryLimit, Bytes)> {
+        self.host_cap().map(|cap| (MemoryLimit::BudgetCap, cap.saturating_sub(self.whole.charged)))
+    }
+
+    /// The limits that apply, the most specific first, so that it names an equal tie: the rank's share, the budget's
+    /// size, the cap on all budgets, the node, the machine.
+    fn tightest(&self, demand: &Demand, rank: usize) -> (MemoryLimit, Bytes) {
+        let left = |limit, has: Option<Bytes>, held| has.map(|has: Bytes| (limit, has.saturating_sub(held)));
+        let shared = self.account.terms.ranks > 1;
+        let share = self.account.share(rank).filter(|_| shared);
+        let share = left(MemoryLimit::RankShare, share, self.account.charged_to(rank));
+        let size = left(MemoryLimit::BudgetCap, self.account.size, self.account.charged);
         let node = demand.node.id().map(|node| (MemoryLimit::NumaNode, self.on_node(demand.kind, node)));
         let machine = match demand.kind {
             MemoryKind::Ordinary => self.ordinary(),
@@ -89,49 +117,51 @@ impl Figures<'_> {
                 (MemoryLimit::Hugepages, size.saturating_mul(self.hugepages_free(size, None)))
             }
         };
-        let specific_first = [cap, node].into_iter().flatten();
-        specific_first
-            .fold(None, tighter)
-            .map_or(machine, |tightest| if machine.1 < tightest.1 { machine } else { tightest })
+        let specific_first = [share, size, self.under_host_cap(), node, Some(machine)];
+        specific_first.into_iter().flatten().fold(None, tighter).unwrap_or(machine)
     }
 
     fn on_node(&self, kind: MemoryKind, node: u32) -> Bytes {
         match kind {
             MemoryKind::Ordinary => self.ordinary_on(node),
-            MemoryKind::Hugepages(size) => size.saturating_mul(self.hugepages_free(size, Some(node))),
+            MemoryKind::Hugepages(size) => size.saturating_mul(self.hugepages_on(size, node)),
         }
     }
 
     fn ordinary_on(&self, node: u32) -> Bytes {
         let bindable = self.host.node(node).map_or(0, NodeMemory::bindable_bytes);
-        Bytes::new(bindable).saturating_sub(self.promises.unfaulted_on(node))
+        Bytes::new(bindable).saturating_sub(self.promises.on(MemoryKind::Ordinary, node))
     }
 
-    /// Pages of `size` that a new mapping could still take, on `node` when given: free - reserved (the kernel reserves
-    /// for the whole machine only) less what is promised and not yet mapped.
+    /// Pages of `size` that a new mapping could still take, on `node` when given.
     fn hugepages_free(&self, size: Bytes, node: Option<u32>) -> u64 {
-        let machine = self.host.hugepage_pool(size.get());
-        let machine = machine.map_or(0, HugepagePool::usable_pages);
-        let machine = machine.saturating_sub(self.promises.unmapped_hugepages(size));
-        let Some(node) = node else { return machine };
-        let pool = self.host.node(node).and_then(|node| node.hugepage_pool(size.get()));
-        let free = pool.map_or(0, |pool| pool.free_pages);
-        machine.min(free.saturating_sub(self.promises.unmapped_hugepages_on(size, node)))
+        let promised = self.promises.of(MemoryKind::Hugepages(size)).whole_units(size);
+        let machine = self.host.hugepage_pool(size.get()).map_or(0, HugepagePool::usable_pages);
+        let machine = machine.saturating_sub(promised);
+        node.map_or(machine, |node| machine.min(self.hugepages_on(size, node)))
+    }
+
+    /// What the node has free, less what is promised there, less the reservations of others that the other nodes cannot
+    /// serve: the kernel reserves for the whole machine and says of no page where it will come from.
+    fn hugepages_on(&self, size: Bytes, node: u32) -> u64 {
+        let kind = MemoryKind::Hugepages(size);
+        let free_on = |node: &NodeMemory| node.hugepage_pool(size.get()).map_or(0, |pool| pool.free_pages);
+        let elsewhere = self.host.nodes.iter().filter(|other| other.id != node).map(free_on);
+        let elsewhere = elsewhere.fold(0, u64::saturating_add);
+        let reserved = self.host.hugepage_pool(size.get()).map_or(0, |pool| pool.reserved_pages);
+        let of_others = reserved.saturating_sub(self.promises.bound(kind).whole_units(size));
+        let promised = self.promises.on(kind, node).whole_units(size);
+        let free = self.host.node(node).map_or(0, free_on);
+        free.saturating_sub(promised).saturating_sub(of_others.saturating_sub(elsewhere))
     }
 
     fn less_promised(&self, bytes: Bytes) -> Bytes {
-        bytes.saturating_sub(self.reserve).saturating_sub(self.promises.unfaulted())
+        bytes.saturating_sub(self.reserve).saturating_sub(self.promises.of(MemoryKind::Ordinary))
     }
 
-    #[expect(
-        clippy::cast_precision_loss,
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "a fraction in (0, 1] of at most 2^53 bytes: exact to the byte, never negative"
-    )]
     fn fraction_of_total(&self, fraction: f64) -> Bytes {
         let limit = self.host.cgroup.as_ref().map_or(u64::MAX, |cgroup| cgroup.limit_bytes);
-        Bytes::new((self.host.memory.mem_total_bytes.min(limit) as f64 * fraction) as u64)
+        Bytes::new(self.host.memory.mem_total_bytes.min(limit)).fraction(fraction)
     }
 }
 

@@ -13,7 +13,7 @@ use crate::errno::Errno;
 use crate::error::{Error, HostBufferAllocationFailed, HostBufferFailure, MemoryLimit};
 use crate::host::{AdmissionReading, HostError, HostReader, HostReading, HostRoot};
 use crate::sync::lock;
-use crate::units::Bytes;
+use crate::units::{Bytes, MAX_COUNT};
 
 /// The door to host memory: one per process, over one ledger.
 #[derive(Debug)]
@@ -29,8 +29,8 @@ pub struct HostMemoryAllocator {
 pub enum AllocationError {
     /// The ledger refused: it does not fit.
     Shortage(Shortage),
-    /// The budget takes no new charges.
-    AdmissionClosed,
+    /// The budget of that name takes no new charges.
+    AdmissionClosed(String),
     /// The host or the kernel cannot make it.
     Failed(Box<HostBufferAllocationFailed>),
     /// Another error: an unknown budget, a bad argument, an unreadable host.
@@ -107,16 +107,25 @@ impl HostMemoryAllocator {
         let host = self.read_admission()?;
         let wished = Attempt { host: &host, request, backing: request.wish.backing };
         let fallback = Attempt { backing: wished.backing.on_ordinary_pages(), ..wished };
-        let quote = wished
-            .demand()
-            .map_err(|failure| as_argument(&failure))
-            .and_then(|demand| self.ledger.quote(&demand));
-        let short = quote.as_ref().map_or(true, |quote| !quote.fits() && is_hugepage_limit(quote.limited_by));
+        let quote = self.quote_attempt(&wished);
+        let short = match &quote {
+            Ok(quote) => !quote.fits() && is_hugepage_limit(quote.limited_by),
+            Err(error) => is_hugepage_shortage(error),
+        };
         if short && wished.falls_back() {
-            let demand = fallback.demand().map_err(|failure| as_argument(&failure))?;
-            return Ok((fallback.backing, self.ledger.quote(&demand)?));
+            return Ok((fallback.backing, self.quote_attempt(&fallback).map_err(as_argument)?));
         }
-        Ok((wished.backing, quote?))
+        Ok((wished.backing, quote.map_err(as_argument)?))
+    }
+
+    /// What `request` takes of the ledger, for memory that somebody else maps.
+    ///
+    /// # Errors
+    /// INVALID_ARGUMENT for a wish that this host does not know, or a size whose rounding overflows; an unreadable host.
+    pub fn demand(&self, request: &MemoryRequest) -> Result<Demand, Error> {
+        let host = self.read_admission()?;
+        let attempt = Attempt { host: &host, request, backing: request.wish.backing };
+        attempt.demand().map_err(|failure| as_argument(failure.into()))
     }
 
     /// Memory as wished, or on ordinary pages where the wish allows that: charged, mapped and bound; nothing is
@@ -137,6 +146,10 @@ impl HostMemoryAllocator {
 
     fn read_admission(&self) -> Result<AdmissionReading, Error> {
         Ok(AdmissionReading::read(&mut HostReader::new(self.root.clone()))?)
+    }
+
+    fn quote_attempt(&self, attempt: &Attempt<'_>) -> Result<Quote, AllocationError> {
+        Ok(self.ledger.quote(&attempt.demand()?)?)
     }
 
     fn attempt(&self, attempt: &Attempt<'_>) -> Result<HostMemory, AllocationError> {
@@ -244,7 +257,7 @@ impl Attempt<'_> {
                 let (backing, online_nodes) = (self.backing, self.online_nodes());
                 AllocationError::Shortage(Shortage { quote, backing, online_nodes })
             }
-            Refusal::AdmissionClosed => AllocationError::AdmissionClosed,
+            Refusal::AdmissionClosed(budget) => AllocationError::AdmissionClosed(budget),
             Refusal::Other(error) => AllocationError::Other(error),
         }
     }
@@ -261,7 +274,7 @@ fn is_hugepage_shortage(error: &AllocationError) -> bool {
             failure.reason,
             HostBufferFailure::HugepagesExhausted | HostBufferFailure::HugepageSizeUnsupported
         ),
-        AllocationError::AdmissionClosed | AllocationError::Other(_) => false,
+        AllocationError::AdmissionClosed(_) | AllocationError::Other(_) => false,
     }
 }
 
@@ -269,8 +282,16 @@ fn is_hugepage_limit(limit: MemoryLimit) -> bool {
     matches!(limit, MemoryLimit::Hugepages | MemoryLimit::NumaNode)
 }
 
-/// A wish this host does not know, as a plan tells it: an argument to change.
-fn as_argument(failure: &HostBufferAllocationFailed) -> Error {
+/// A wish this host does not know, as a question that maps nothing tells it: an argument to change.
+fn as_argument(error: AllocationError) -> Error {
+    let failure = match error {
+        AllocationError::Failed(failure) => failure,
+        AllocationError::Other(error) => return error,
+        AllocationError::Shortage(shortage) => {
+            return Error::invalid("memory", format!("takes {}", shortage.quote.mapped));
+        }
+        AllocationError::AdmissionClosed(budget) => return Error::BudgetAdmissionClosed { budget },
+    };
     match failure.reason {
         HostBufferFailure::NumaNodeOffline => Error::invalid(
             "memory.numa_node",
@@ -279,6 +300,9 @@ fn as_argument(failure: &HostBufferAllocationFailed) -> Error {
         HostBufferFailure::HugepageSizeUnsupported => {
             Error::invalid("memory.hugepage_size", "must be a size that the kernel has a pool of")
         }
-        _ => Error::invalid("memory", format!("cannot be met: {failure}")),
+        _ => Error::invalid(
+            "memory",
+            format!("makes mappings of more than {MAX_COUNT} bytes when rounded up to whole pages"),
+        ),
     }
 }

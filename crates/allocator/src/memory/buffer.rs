@@ -62,7 +62,7 @@ impl HostBuffer {
 fn refusal(request: &MemoryRequest, error: AllocationError) -> Error {
     match error {
         AllocationError::Shortage(shortage) => short(request, shortage),
-        AllocationError::AdmissionClosed => Error::BudgetAdmissionClosed { budget: request.budget.clone() },
+        AllocationError::AdmissionClosed(budget) => Error::BudgetAdmissionClosed { budget },
         AllocationError::Failed(failure) => Error::HostBufferAllocationFailed(failure),
         AllocationError::Other(error) => error,
     }
@@ -78,12 +78,14 @@ fn short(request: &MemoryRequest, shortage: Shortage) -> Error {
         MemoryLimit::BudgetCap | MemoryLimit::RankShare => return exceeded(request, &quote),
     };
     let mut failure = request.failure(reason, None, shortage.online_nodes);
-    failure.hugepages_free = quote.hugepages_free;
+    failure.mapped = quote.mapped;
+    (failure.hugepages_needed, failure.hugepages_free) = (quote.hugepages_needed, quote.hugepages_free);
     Error::HostBufferAllocationFailed(Box::new(failure))
 }
 
 fn exceeded(request: &MemoryRequest, quote: &Quote) -> Error {
     Error::BudgetExceeded(Box::new(BudgetExceeded {
+        field: "nbytes",
         budget: request.budget.clone(),
         requested: quote.mapped,
         available: quote.available,

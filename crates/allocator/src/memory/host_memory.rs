@@ -174,7 +174,9 @@ impl HostMemory {
     pub fn read(&self, mapping: usize, offset: usize, into: &mut [u8]) -> Result<(), Errno> {
         let held = read(&self.held);
         let held = held.as_ref().ok_or(Errno::new(libc::EBADF))?;
-        held.regions.get(mapping).ok_or(Errno::new(libc::EFAULT))?.read(offset, into)
+        held.regions.get(mapping).ok_or(Errno::new(libc::EFAULT))?.read(offset, into)?;
+        held.count_resident();
+        Ok(())
     }
 
     /// Copies `bytes` to `mapping` at `offset`, faulting in what is not there. Blocks, and keeps other readers and
@@ -185,14 +187,30 @@ impl HostMemory {
     pub fn write(&self, mapping: usize, offset: usize, bytes: &[u8]) -> Result<(), Errno> {
         let mut held = write(&self.held);
         let held = held.as_mut().ok_or(Errno::new(libc::EBADF))?;
-        held.regions.get_mut(mapping).ok_or(Errno::new(libc::EFAULT))?.write(offset, bytes)
+        held.regions.get_mut(mapping).ok_or(Errno::new(libc::EFAULT))?.write(offset, bytes)?;
+        held.count_resident();
+        Ok(())
     }
 
-    /// What the kernel has handed out behind the memfd, whoever faulted it in (st_blocks counts 512-byte units,
-    /// stat(2)). `None` without a memfd, and while the memory is being given back.
+    /// What is resident behind the memfd. `None` without one, and while the memory is being given back.
     fn resident_in_file(&self) -> Option<Bytes> {
-        let held = self.held.try_read().ok()?;
-        let metadata = held.as_ref()?.file.as_ref()?.metadata().ok()?;
+        self.held.try_read().ok()?.as_ref()?.resident_in_file()
+    }
+}
+
+impl Held {
+    /// What the kernel has handed out behind the memfd, whoever faulted it in (st_blocks counts 512-byte units,
+    /// stat(2)).
+    fn resident_in_file(&self) -> Option<Bytes> {
+        let metadata = self.file.as_ref()?.metadata().ok()?;
         Some(Bytes::new(metadata.blocks()).saturating_mul(512))
+    }
+
+    /// Tells the ledger what reads and writes have faulted in. Of private memory that was not prefaulted the kernel does
+    /// not tell cheaply: it stays promised, which errs to the safe side.
+    fn count_resident(&self) {
+        if let Some(resident) = self.resident_in_file() {
+            self.charge.set_resident(resident);
+        }
     }
 }

@@ -20,7 +20,7 @@ use crate::units::Bytes;
 
 /// What one system call faults in. The kernel holds the lock of the address space meanwhile, and every other thread that
 /// maps memory, the one that answers requests among them, waits for it.
-const STEP: usize = 4 << 20;
+const STEP: usize = 2 << 20;
 /// A thread is worth starting for this much.
 const BYTES_PER_THREAD: u64 = 128 << 20;
 

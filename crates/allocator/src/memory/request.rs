@@ -77,6 +77,7 @@ impl MemoryRequest {
             rank: self.rank,
             kind: self.hugepage_size(backing).map_or(MemoryKind::Ordinary, MemoryKind::Hugepages),
             node: self.wish.node,
+            requested: self.requested(),
             mapped,
         })
     }

@@ -39,7 +39,7 @@ pub fn base_page() -> Bytes {
 
 /// What one munmap takes. The kernel holds the lock of the address space until the pages are freed, and every other
 /// thread that maps memory waits for it.
-const UNMAP_STEP: usize = 16 << 20;
+const UNMAP_STEP: usize = 4 << 20;
 
 /// One mapping, readable and writable, not inherited by a forked child, unmapped when dropped.
 #[derive(Debug)]

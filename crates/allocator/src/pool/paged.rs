@@ -28,7 +28,7 @@ impl V4PagedHostPool {
         let slots = SlotPool::new(spec.num_host_pages, spec.slot_page_size, fields)?;
         let memory = allocator.allocate(&request).map_err(|error| match error {
             AllocationError::Shortage(short) => spec.insufficient(&request, short.backing, &short.quote),
-            AllocationError::AdmissionClosed => Error::BudgetAdmissionClosed { budget: spec.budget.clone() },
+            AllocationError::AdmissionClosed(budget) => Error::BudgetAdmissionClosed { budget },
             AllocationError::Failed(failure) => Error::HostBufferAllocationFailed(failure),
             AllocationError::Other(error) => error,
         })?;

@@ -146,12 +146,15 @@ impl V4PagedPoolSpec {
     /// Each mapping gets its even part of what is available, in whole memory pages. Never more than the slot
     /// bookkeeping can number.
     fn max_num_host_pages(&self, request: &MemoryRequest, backing: Backing, quote: &Quote) -> u64 {
-        let page = request.page(backing);
-        let memory_pages = quote.whole_pages_available().whole_units(page);
-        let per_mapping = page.saturating_mul(memory_pages / u64::from(request.mapping_count.max(1)));
+        let (page, mappings) = (request.page(backing), u64::from(request.mapping_count.max(1)));
         let stride = self.layout.page_stride(&self.shape()).unwrap_or_default();
+        let within =
+            |bytes: Bytes| page.saturating_mul(bytes.whole_units(page) / mappings).whole_units(stride);
+        let asked = quote.available.whole_units(stride.saturating_mul(mappings));
+        // The page in which the limit ends counts only for what was asked for within the limit (see `Quote::fits`).
+        let most = within(quote.available).max(within(quote.whole_pages_available()).min(asked));
         let slots = MAX_COUNT.checked_div(self.slot_page_size).unwrap_or_default();
-        per_mapping.whole_units(stride).min(MAX_PAGE_COUNT).min(slots)
+        most.min(MAX_PAGE_COUNT).min(slots)
     }
 }
 

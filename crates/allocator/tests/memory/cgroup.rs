@@ -4,14 +4,15 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
 
-use hostpool_allocator::memory::{HostBuffer, HostBufferSpec};
-use hostpool_allocator::{Backing, Bytes, Error, HostBufferFailure};
+use hostpool_allocator::host::HostRoot;
+use hostpool_allocator::memory::{HostBuffer, HostBufferSpec, HostMemoryAllocator};
+use hostpool_allocator::pool::V4PagedHostPool;
+use hostpool_allocator::{Backing, Bytes, Error, HostBufferFailure, MemoryLimit};
 
-use crate::machine::{MIB, alone, believing, wish};
+use crate::machine::{MIB, alone, believing, pool_spec, wish};
 
 const LIMIT: u64 = 512 * MIB;
 const INSIDE: &str = "HOSTPOOL_TEST_INSIDE_CGROUP";
-const TEST: &str = "cgroup::a_cgroup_smaller_than_the_promise_ends_in_a_typed_error";
 
 /// A memory cgroup of its own, below ours, removed when dropped.
 struct Group {
@@ -37,13 +38,18 @@ impl Group {
         Some(group)
     }
 
-    fn run_self_inside(&self) -> std::process::Output {
+    /// Runs one test of this binary inside the group and answers what it printed.
+    fn run_inside(&self, test: &str) -> String {
         let script = format!(
-            "echo $$ > {}/cgroup.procs && exec {} --exact {TEST} --nocapture",
+            "echo $$ > {}/cgroup.procs && exec {} --exact cgroup::{test} --nocapture",
             self.folder.display(),
             std::env::current_exe().unwrap().display()
         );
-        Command::new("sh").args(["-c", &script]).env(INSIDE, "1").output().unwrap()
+        let output = Command::new("sh").args(["-c", &script]).env(INSIDE, "1").output().unwrap();
+        let printed = String::from_utf8_lossy(&output.stdout).into_owned();
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{:?}: {printed}{errors}", output.status);
+        printed
     }
 }
 
@@ -63,15 +69,38 @@ fn a_cgroup_smaller_than_the_promise_ends_in_a_typed_error() {
         println!("SKIPPED: no memory cgroup can be made here (needs root and a writable hierarchy)");
         return;
     };
-    let output = group.run_self_inside();
-    let printed = String::from_utf8_lossy(&output.stdout);
-    assert!(
-        output.status.success(),
-        "{:?}: {printed}{}",
-        output.status,
-        String::from_utf8_lossy(&output.stderr)
-    );
+    let printed = group.run_inside("a_cgroup_smaller_than_the_promise_ends_in_a_typed_error");
     assert!(printed.contains("refused with CgroupLimit"), "{printed}");
+}
+
+#[test]
+fn what_a_plan_says_fits_in_a_cgroup_can_be_faulted_in() {
+    if std::env::var_os(INSIDE).is_some() {
+        return fill();
+    }
+    let _alone = alone();
+    let Some(group) = Group::make() else {
+        println!("SKIPPED: no memory cgroup can be made here (needs root and a writable hierarchy)");
+        return;
+    };
+    let printed = group.run_inside("what_a_plan_says_fits_in_a_cgroup_can_be_faulted_in");
+    assert!(printed.contains("filled"), "{printed}");
+}
+
+/// Inside the group: the largest pool that a plan allows beside a reserve, but for a little that other allocations of
+/// this process may take meanwhile.
+fn fill() {
+    let reserve = Bytes::new(160 * MIB);
+    let allocator = HostMemoryAllocator::new(HostRoot::default(), reserve).unwrap();
+    for backing in [Backing::Anonymous, Backing::AnonymousShm] {
+        let plan = V4PagedHostPool::plan(&allocator, &pool_spec(1, 100_000, MIB, backing)).unwrap();
+        assert_eq!((plan.fits, plan.limited_by), (false, MemoryLimit::Cgroup));
+        let most = plan.max_num_host_pages - 8;
+        assert!(most > 200, "{plan:?}");
+        let pool = V4PagedHostPool::allocate(&allocator, pool_spec(1, most, MIB, backing)).unwrap();
+        pool.memory().prefault().unwrap();
+        println!("filled {most} MiB");
+    }
 }
 
 /// Inside the group: ask for four times its limit.

@@ -1,0 +1,93 @@
+//! The process a reservation is tied to.
+
+use std::fs;
+use std::os::fd::OwnedFd;
+
+use rustix::io::Errno;
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
+
+use crate::units::Bytes;
+
+/// A process, held by a pidfd: a later process with the same number is never mistaken for it (pidfd_open(2)).
+#[derive(Debug)]
+pub(super) struct Holder {
+    pid: u32,
+    pidfd: OwnedFd,
+    /// What it had faulted in when it was granted the reservation.
+    baseline: Resident,
+}
+
+/// Memory of a process that nobody else's figures explain (proc_pid_status(5)): anonymous and shared pages, hugepages.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Resident {
+    pub(super) ordinary: Bytes,
+    pub(super) hugepages: Bytes,
+}
+
+impl Holder {
+    /// The process `pid`, as long as it lives.
+    pub(super) fn open(pid: u32) -> Result<Self, Errno> {
+        let number = i32::try_from(pid).ok().and_then(Pid::from_raw).ok_or(Errno::SRCH)?;
+        let pidfd = pidfd_open(number, PidfdFlags::empty())?;
+        Ok(Self { pid, pidfd, baseline: Resident::of(pid).unwrap_or_default() })
+    }
+
+    pub(super) fn pid(&self) -> u32 {
+        self.pid
+    }
+
+    pub(super) fn pidfd(&self) -> &OwnedFd {
+        &self.pidfd
+    }
+
+    pub(super) fn baseline(&self) -> Resident {
+        self.baseline
+    }
+}
+
+impl Resident {
+    /// What `pid` has faulted in now; `None` when it is gone.
+    pub(super) fn of(pid: u32) -> Option<Self> {
+        Some(parse_status(&fs::read_to_string(format!("/proc/{pid}/status")).ok()?))
+    }
+
+    /// How much more than `earlier`, each kind for itself.
+    pub(super) fn since(self, earlier: Self) -> Self {
+        Self {
+            ordinary: self.ordinary.saturating_sub(earlier.ordinary),
+            hugepages: self.hugepages.saturating_sub(earlier.hugepages),
+        }
+    }
+}
+
+fn parse_status(text: &str) -> Resident {
+    let kib = |key: &str| {
+        let line = text.lines().find_map(|line| line.strip_prefix(key))?;
+        line.trim().trim_end_matches("kB").trim_end().parse::<u64>().ok()
+    };
+    let bytes = |key| Bytes::new(kib(key).unwrap_or(0)).saturating_mul(1024);
+    Resident {
+        ordinary: bytes("RssAnon:").saturating_add(bytes("RssShmem:")),
+        hugepages: bytes("HugetlbPages:"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_status_tells_ordinary_memory_and_hugepages_apart() {
+        let text = "Name:\tpython\nRssAnon:\t  100 kB\nRssFile:\t 7000 kB\nRssShmem:\t   28 kB\nHugetlbPages:\t 2048 kB\n";
+        let resident = Resident { ordinary: Bytes::new(128 * 1024), hugepages: Bytes::new(2 << 20) };
+        assert_eq!(parse_status(text), resident);
+        assert_eq!(parse_status("garbage\nRssAnon: many kB\n"), Resident::default());
+    }
+
+    #[test]
+    fn a_process_that_is_not_there_is_esrch() {
+        assert_eq!(Holder::open(0).err(), Some(Errno::SRCH));
+        assert_eq!(Holder::open(u32::MAX).err(), Some(Errno::SRCH));
+        assert!(Holder::open(std::process::id()).is_ok());
+    }
+}

@@ -1,0 +1,330 @@
+//! The table of reservations: every change under one lock, so that each reservation ends exactly once.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant, SystemTime};
+
+use super::holder::{Holder, Resident};
+use super::record::{Reservation, ReservationSpec, ReservationState};
+use super::watch::Watch;
+use crate::budget::{Charge, Demand, Ledger, MemoryKind, Refusal};
+use crate::error::{BudgetExceeded, Error};
+use crate::sync::lock;
+use crate::units::Bytes;
+
+/// Ended reservations that are remembered, so that a late renewal learns why.
+const REMEMBERED: usize = 10_000;
+/// How old a look at the holders may be when a decision counts on it.
+const FRESH: Duration = Duration::from_millis(100);
+/// The longest time to live: a year.
+const MAX_TTL: Duration = Duration::from_secs(366 * 24 * 3600);
+
+/// Every reservation of this process.
+#[derive(Debug)]
+pub struct Reservations {
+    ledger: Arc<Ledger>,
+    table: Arc<Mutex<Table>>,
+    watch: Watch,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Table {
+    live: BTreeMap<u64, Live>,
+    ended: VecDeque<Reservation>,
+    untold: VecDeque<Reservation>,
+    deadlines: BTreeMap<(Instant, u64), ()>,
+    next_id: u64,
+    looked_at: Option<Instant>,
+}
+
+#[derive(Debug)]
+struct Live {
+    reservation: Reservation,
+    deadline: Option<Instant>,
+    holder: Option<Holder>,
+    charge: Charge,
+}
+
+impl Reservations {
+    /// No reservations yet, and the thread that watches over them.
+    ///
+    /// # Errors
+    /// When the system has no thread or descriptor for it.
+    pub fn new(ledger: Arc<Ledger>) -> std::io::Result<Self> {
+        let table = Arc::new(Mutex::new(Table::default()));
+        let watch = Watch::start(Arc::clone(&table))?;
+        Ok(Self { ledger, table, watch })
+    }
+
+    /// Counts `spec` in the ledger until it ends.
+    ///
+    /// # Errors
+    /// BUDGET_EXCEEDED, BUDGET_ADMISSION_CLOSED, NOT_FOUND for the budget, or INVALID_ARGUMENT for no bytes, a process that is not there, or a time to live
+    /// of nothing or above a year.
+    pub fn reserve(&self, spec: ReservationSpec) -> Result<Reservation, Error> {
+        check(&spec)?;
+        self.look_at_holders();
+        let holder = spec.pid.map(Holder::open).transpose().map_err(|errno| no_process(spec.pid, errno))?;
+        let charge =
+            self.ledger.charge(spec.demand.clone()).map_err(|refusal| refused(refusal, &spec.demand))?;
+        let mut table = lock(&self.table);
+        let id = table.next_id;
+        if let Some(holder) = &holder {
+            let watched = self.watch.add(holder.pidfd(), id);
+            watched.map_err(|errno| no_process(spec.pid, errno))?;
+        }
+        let reservation = table.enter(id, spec, holder, charge.keep());
+        drop(table);
+        self.watch.wake();
+        Ok(reservation)
+    }
+
+    /// The holder has faulted it in: from here on the host's own figures show it. Twice is no error.
+    ///
+    /// # Errors
+    /// NOT_FOUND, LEASE_EXPIRED.
+    pub fn commit(&self, id: u64) -> Result<Reservation, Error> {
+        lock(&self.table).change(id, |live| {
+            live.reservation.state = ReservationState::Committed;
+            live.show(live.reservation.spec.demand.mapped);
+        })
+    }
+
+    /// It lasts `ttl` from now.
+    ///
+    /// # Errors
+    /// NOT_FOUND, LEASE_EXPIRED; INVALID_ARGUMENT for a time of nothing or above a
+    /// year.
+    pub fn renew(&self, id: u64, ttl: Duration) -> Result<Reservation, Error> {
+        check_ttl(Some(ttl))?;
+        let renewed = lock(&self.table).renew(id, ttl);
+        self.watch.wake();
+        renewed
+    }
+
+    /// Gives it back. A reservation that was released before is answered again.
+    ///
+    /// # Errors
+    /// NOT_FOUND; LEASE_EXPIRED when it expired or its process died.
+    pub fn release(&self, id: u64) -> Result<Reservation, Error> {
+        lock(&self.table).release(id)
+    }
+
+    /// The reservations that have ended since this was asked last, in that order, each once; at most the latest 10,000.
+    #[must_use]
+    pub fn take_ended(&self) -> Vec<Reservation> {
+        let mut table = lock(&self.table);
+        table.expire_due(Instant::now());
+        table.untold.drain(..).collect()
+    }
+
+    /// Every live reservation, oldest first.
+    #[must_use]
+    pub fn list(&self) -> Vec<Reservation> {
+        self.look_at_holders();
+        lock(&self.table).live.values().map(|live| live.reservation.clone()).collect()
+    }
+
+    /// Brings what the holders have faulted in up to date, unless that was done a moment ago.
+    pub fn look_at_holders(&self) {
+        lock(&self.table).look_at_holders(Instant::now());
+    }
+}
+
+impl Table {
+    fn enter(
+        &mut self,
+        id: u64,
+        spec: ReservationSpec,
+        holder: Option<Holder>,
+        charge: Charge,
+    ) -> Reservation {
+        self.next_id = id + 1;
+        let (created_at, deadline) = (SystemTime::now(), spec.ttl.map(|ttl| Instant::now() + ttl));
+        let expires_at = spec.ttl.map(|ttl| created_at + ttl);
+        let state = ReservationState::Held;
+        let reservation =
+            Reservation { id, spec, state, resident: Bytes::ZERO, created_at, expires_at, ended_at: None };
+        self.deadlines.extend(deadline.map(|deadline| ((deadline, id), ())));
+        self.live.insert(id, Live { reservation: reservation.clone(), deadline, holder, charge });
+        reservation
+    }
+
+    fn change(&mut self, id: u64, change: impl FnOnce(&mut Live)) -> Result<Reservation, Error> {
+        self.expire_due(Instant::now());
+        let Some(live) = self.live.get_mut(&id) else { return Err(self.gone(id)) };
+        change(live);
+        Ok(live.reservation.clone())
+    }
+
+    fn renew(&mut self, id: u64, ttl: Duration) -> Result<Reservation, Error> {
+        let deadline = Instant::now() + ttl;
+        let mut earlier = None;
+        let renewed = self.change(id, |live| {
+            earlier = live.deadline.replace(deadline);
+            live.reservation.expires_at = Some(SystemTime::now() + ttl);
+        })?;
+        self.deadlines.extend([((deadline, id), ())]);
+        if let Some(earlier) = earlier.filter(|earlier| *earlier != deadline) {
+            self.deadlines.remove(&(earlier, id));
+        }
+        Ok(renewed)
+    }
+
+    fn release(&mut self, id: u64) -> Result<Reservation, Error> {
+        self.expire_due(Instant::now());
+        if let Some(released) = self.end(id, ReservationState::Released) {
+            return Ok(released);
+        }
+        match self.remembered(id) {
+            Some(ended) if ended.state == ReservationState::Released => Ok(ended.clone()),
+            _ => Err(self.gone(id)),
+        }
+    }
+
+    /// Ends what is past its time.
+    pub(super) fn expire_due(&mut self, now: Instant) {
+        while let Some(((deadline, id), ())) = self.deadlines.first_key_value() {
+            let (deadline, id) = (*deadline, *id);
+            if deadline > now {
+                return;
+            }
+            self.end(id, ReservationState::Expired);
+            self.deadlines.remove(&(deadline, id));
+        }
+    }
+
+    /// Its process has died.
+    pub(super) fn owner_died(&mut self, id: u64) {
+        self.end(id, ReservationState::OwnerDied);
+    }
+
+    /// How long until the next one expires.
+    pub(super) fn next_deadline(&self) -> Option<Instant> {
+        self.deadlines.first_key_value().map(|((deadline, _), ())| *deadline)
+    }
+
+    /// Takes it out of the ledger, once.
+    fn end(&mut self, id: u64, state: ReservationState) -> Option<Reservation> {
+        let live = self.live.remove(&id)?;
+        if let Some(deadline) = live.deadline {
+            self.deadlines.remove(&(deadline, id));
+        }
+        drop(live.charge);
+        let ended_at = Some(SystemTime::now());
+        let ended = Reservation { state, ended_at, resident: Bytes::ZERO, ..live.reservation };
+        remember(&mut self.ended, ended.clone());
+        remember(&mut self.untold, ended.clone());
+        Some(ended)
+    }
+
+    fn remembered(&self, id: u64) -> Option<&Reservation> {
+        self.ended.iter().rev().find(|ended| ended.id == id)
+    }
+
+    /// Why there is no live reservation `id`.
+    fn gone(&self, id: u64) -> Error {
+        match self.remembered(id) {
+            None => Error::NotFound { what: "reservation", id: id.to_string() },
+            Some(ended) => Error::LeaseExpired {
+                id,
+                how: ended.state.told(),
+                ended_at: ended.ended_at.unwrap_or(ended.created_at),
+            },
+        }
+    }
+
+    /// Attributes what each process has faulted in since its grants to its reservations, the oldest first; nothing is
+    /// attributed twice.
+    fn look_at_holders(&mut self, now: Instant) {
+        if self.looked_at.is_some_and(|at| now.duration_since(at) < FRESH) {
+            return;
+        }
+        self.looked_at = Some(now);
+        let mut processes = BTreeMap::<u32, Faulted>::new();
+        for live in self.live.values_mut() {
+            let Some(holder) = &live.holder else { continue };
+            let process = processes.entry(holder.pid()).or_insert_with(|| Faulted::of(holder));
+            let visible = process.take(holder.baseline(), &live.reservation);
+            if live.reservation.state == ReservationState::Held {
+                live.show(visible);
+            }
+        }
+    }
+}
+
+fn remember(latest: &mut VecDeque<Reservation>, ended: Reservation) {
+    latest.push_back(ended);
+    if latest.len() > REMEMBERED {
+        latest.pop_front();
+    }
+}
+
+/// What a process has faulted in since its first grant and is not attributed yet.
+struct Faulted {
+    now: Resident,
+    left: Resident,
+}
+
+impl Faulted {
+    fn of(first: &Holder) -> Self {
+        let now = Resident::of(first.pid()).unwrap_or_default();
+        Self { now, left: now.since(first.baseline()) }
+    }
+
+    /// The part that belongs to `reservation`, granted when the process stood at `baseline`.
+    fn take(&mut self, baseline: Resident, reservation: &Reservation) -> Bytes {
+        let (grown, demand) = (self.now.since(baseline), &reservation.spec.demand);
+        let (grown, left) = match demand.kind {
+            MemoryKind::Ordinary => (grown.ordinary, &mut self.left.ordinary),
+            MemoryKind::Hugepages(_) => (grown.hugepages, &mut self.left.hugepages),
+        };
+        let part = demand.mapped.min(grown).min(*left);
+        *left = left.saturating_sub(part);
+        part
+    }
+}
+
+impl Live {
+    fn show(&mut self, bytes: Bytes) {
+        self.reservation.resident = bytes;
+        self.charge.set_resident(bytes);
+    }
+}
+
+fn check(spec: &ReservationSpec) -> Result<(), Error> {
+    if spec.demand.mapped == Bytes::ZERO {
+        return Err(Error::invalid("bytes", "must be at least 1"));
+    }
+    check_ttl(spec.ttl)
+}
+
+fn check_ttl(ttl: Option<Duration>) -> Result<(), Error> {
+    match ttl {
+        Some(ttl) if ttl.is_zero() || ttl > MAX_TTL => {
+            let reason = format!("must be 1 to {}", MAX_TTL.as_secs());
+            Err(Error::invalid("ttl_seconds", reason))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn no_process(pid: Option<u32>, errno: rustix::io::Errno) -> Error {
+    let reason = format!("must be a process that can be watched: {} ({errno})", pid.unwrap_or_default());
+    Error::invalid("pid", reason)
+}
+
+fn refused(refusal: Refusal, demand: &Demand) -> Error {
+    match refusal {
+        Refusal::AdmissionClosed(budget) => Error::BudgetAdmissionClosed { budget },
+        Refusal::Other(error) => error,
+        Refusal::Exceeded(quote) => Error::BudgetExceeded(Box::new(BudgetExceeded {
+            field: "bytes",
+            budget: demand.budget.clone(),
+            requested: quote.mapped,
+            available: quote.available,
+            limited_by: quote.limited_by,
+            rank: demand.rank,
+        })),
+    }
+}

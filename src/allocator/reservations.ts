@@ -1,0 +1,96 @@
+import { HostReservations, type ReservationReading } from '../../native/index.js';
+import { isFailure, leaseExpired, notFound, type Outcome } from './failure.js';
+import { IdIssuer } from './ids.js';
+import { withMemoryContext } from './memory-context.js';
+import { checkHolder, type Reservation, type ReservationRequest, reservationOf } from './reservation.js';
+import type { ServiceDeps } from './service-deps.js';
+
+/** How often ends that nobody called about are looked for, to be logged; the memory itself is given back at once. */
+const LOG_INTERVAL_MS = 250;
+
+/** What other processes hold: the ids they know it by, and the log of its grants and ends. */
+export class Reservations {
+  readonly #ids = new IdIssuer('reservation');
+  readonly #native: HostReservations;
+  readonly #logTimer: NodeJS.Timeout;
+
+  /** Throws when the system has no thread or descriptor to watch processes with. */
+  constructor(private readonly deps: ServiceDeps) {
+    this.#native = new HostReservations(deps.native);
+    this.#logTimer = setInterval(() => this.#logEnds(), LOG_INTERVAL_MS).unref();
+  }
+
+  /** Every live reservation, oldest first. */
+  async list(): Promise<Reservation[]> {
+    const readings = await this.#native.list();
+    return readings.map((reading) => this.#reservation(reading));
+  }
+
+  /** Counts memory that somebody maps, until it is released, expires or its process dies. */
+  reserve(request: ReservationRequest): Promise<Outcome<Reservation>> {
+    return this.deps.activity.track(() => this.#reserve(request));
+  }
+
+  /** Its holder has faulted it in. Twice is no error. */
+  commit(id: string): Outcome<Reservation> {
+    return this.#change(id, (number) => this.#native.commit(number));
+  }
+
+  /** It lasts so many seconds from now. */
+  renew(id: string, ttlSeconds: number): Outcome<Reservation> {
+    return this.#change(id, (number) => this.#native.renew(number, ttlSeconds));
+  }
+
+  /** Gives it back. Twice is no error. */
+  release(id: string): Outcome<Reservation> {
+    const released = this.#change(id, (number) => this.#native.release(number));
+    this.#logEnds();
+    return released;
+  }
+
+  /** Logs what has ended and what ends with this process, and stops looking. */
+  async close(): Promise<void> {
+    clearInterval(this.#logTimer);
+    this.#logEnds();
+    const live = await this.list();
+    if (live.length === 0) return;
+    const bytes = live.reduce((sum, reservation) => sum + reservation.bytes, 0);
+    this.deps.log.warn({ reservations: live.length, bytes }, 'reservations end with this process');
+  }
+
+  async #reserve(request: ReservationRequest): Promise<Outcome<Reservation>> {
+    const invalid = checkHolder(request.holder);
+    if (invalid !== undefined) return invalid;
+    const reading = await this.#native.reserve(request);
+    if (isFailure(reading)) return withMemoryContext(this.deps.native, reading, request);
+    const reservation = this.#reservation(reading);
+    this.deps.log.info(logFields(reservation), 'reservation granted');
+    return reservation;
+  }
+
+  #change(id: string, change: (number: number) => Outcome<ReservationReading>): Outcome<Reservation> {
+    const number = this.#ids.numberOf(id);
+    if (number === undefined) return notFound('reservation', id);
+    const outcome = change(number);
+    if (!isFailure(outcome)) return reservationOf(outcome, id);
+    if (outcome.kind === 'NotFound') return notFound('reservation', id);
+    return outcome.kind === 'LeaseExpired' ? leaseExpired(outcome, id) : outcome;
+  }
+
+  #logEnds(): void {
+    for (const reading of this.#native.takeEnded()) {
+      const ended = this.#reservation(reading);
+      const fields = { ...logFields(ended), reason: ended.state };
+      if (ended.state === 'Released') this.deps.log.info(fields, 'reservation ended');
+      else this.deps.log.warn(fields, 'reservation ended');
+    }
+  }
+
+  #reservation(reading: ReservationReading): Reservation {
+    return reservationOf(reading, this.#ids.idOf(reading.id));
+  }
+}
+
+function logFields({ id, holder, pid, budget, rank, bytes }: Reservation) {
+  return { id, holder, pid, budget, rank, bytes };
+}
