@@ -95,6 +95,7 @@ export class Pools {
     const pool = this.#registry.get(id);
     if (pool === undefined) return notFound('pool', id);
     const releasedBytes = await this.#registry.remove(pool);
+    if (pool.kind === 'LogicalHostPool') pool.native.close();
     return { kind: 'PoolDestroyed', id, name: pool.name, releasedBytes };
   }
 

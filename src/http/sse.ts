@@ -1,4 +1,4 @@
-import type { FastifyInstance } from 'fastify';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { ExecutionResult, GraphQLError, GraphQLSchema } from 'graphql';
 import { createHandler } from 'graphql-sse/lib/use/fastify';
 import type { RequestContext } from '../resolvers/context.js';
@@ -39,6 +39,8 @@ export function serveSse(
       if (!request.headers.accept?.includes('text/event-stream')) {
         return sendError(reply, 406, 'NOT_ACCEPTABLE', '/graphql/stream answers with text/event-stream only.');
       }
+      const malformed = malformedBody(request);
+      if (malformed !== undefined) return sendError(reply, 400, 'BAD_REQUEST', malformed);
       if (open >= MAX_STREAMS) {
         return sendError(reply, 503, 'TOO_MANY_STREAMS', `At most ${MAX_STREAMS} streams are open at once.`);
       }
@@ -47,10 +49,28 @@ export function serveSse(
         open -= 1;
       });
       reply.hijack();
-      await handler(request, reply);
+      try {
+        await handler(request, reply);
+      } catch (err) {
+        // The answer is no longer fastify's to send: what is left is to let go of the client, and to say why in the log.
+        request.log.error({ err }, 'bug');
+        reply.raw.destroy();
+      }
       return reply;
     },
   });
+}
+
+/** What is wrong with the shape of a POST's body, in the words of GraphQL over HTTP; undefined when nothing is. */
+function malformedBody({ method, body }: FastifyRequest): string | undefined {
+  if (method !== 'POST') return undefined;
+  if (typeof body !== 'object' || body === null || Array.isArray(body)) return 'The body must be a JSON object.';
+  const { query, operationName, variables } = body as Record<string, unknown>;
+  if (typeof query !== 'string') return 'query must be a string.';
+  if (operationName != null && typeof operationName !== 'string') return 'operationName must be a string.';
+  if (variables != null && (typeof variables !== 'object' || Array.isArray(variables)))
+    return 'variables must be an object.';
+  return undefined;
 }
 
 /** A stream of one result: refusals are events too, since the client asked for events. */

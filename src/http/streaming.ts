@@ -10,6 +10,8 @@ export interface StreamedOperation {
   readonly variables?: Record<string, unknown> | null | undefined;
 }
 
+const TOO_DEEP = 'Syntax Error: the document is nested too deeply.';
+
 /** Parses and validates under the same limits and rules as a plain request; the errors carry the same codes. */
 export function prepareOperation(
   schema: GraphQLSchema,
@@ -24,6 +26,9 @@ export function prepareOperation(
     return { schema, document, operationName, variableValues, contextValue };
   } catch (error) {
     if (error instanceof GraphQLError) return [coded(error, 'GRAPHQL_PARSE_FAILED')];
+    // The parser is recursive: a document nested thousands deep overflows its stack, which is the document's fault.
+    if (error instanceof RangeError)
+      return [new GraphQLError(TOO_DEEP, { extensions: { code: 'GRAPHQL_PARSE_FAILED' } })];
     throw error;
   }
 }

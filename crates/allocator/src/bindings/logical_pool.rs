@@ -52,4 +52,10 @@ impl LogicalHostPool {
     pub fn clear(&self) {
         self.pool.clear();
     }
+
+    /// Gives its bookkeeping back; it has no slots from here on.
+    #[napi]
+    pub fn close(&self) {
+        self.pool.close();
+    }
 }

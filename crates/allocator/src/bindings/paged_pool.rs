@@ -93,6 +93,6 @@ impl V4PagedHostPool {
     pub async fn close(&self) -> napi::Result<f64> {
         self.cancel();
         let pool = Arc::clone(&self.pool);
-        off_loop(move || js_bytes(pool.memory().close())).await
+        off_loop(move || js_bytes(pool.close())).await
     }
 }

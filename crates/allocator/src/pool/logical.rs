@@ -67,6 +67,11 @@ impl LogicalHostPool {
     pub fn clear(&self) {
         self.slots.clear();
     }
+
+    /// Gives its bookkeeping back; it has no slots from here on. Dropping it does the same.
+    pub fn close(&self) {
+        self.slots.close();
+    }
 }
 
 fn not_page_aligned(length: u64, page_size: u64, _field: &'static str) -> Error {

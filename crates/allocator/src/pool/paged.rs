@@ -6,6 +6,7 @@ use crate::errno::Errno;
 use crate::error::Error;
 use crate::memory::{AllocationError, HostMemory, HostMemoryAllocator};
 use crate::slots::SlotRange;
+use crate::units::Bytes;
 
 /// layer_num x num_host_pages x item_bytes of memory, and num_host_pages x slot_page_size slots. Dropping it unmaps the
 /// memory and gives the charge back.
@@ -92,6 +93,12 @@ impl V4PagedHostPool {
     /// Every slot is free again; the bytes stay as they are.
     pub fn clear(&self) {
         self.slots.clear();
+    }
+
+    /// Gives back memory, charge and bookkeeping; see [`HostMemory::close`]. Blocks. Dropping it does the same.
+    pub fn close(&self) -> Bytes {
+        self.slots.close();
+        self.memory.close()
     }
 
     /// Copies the bytes of `page` of `layer` into `into`. Blocks when they have to be faulted in.

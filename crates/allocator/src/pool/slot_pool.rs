@@ -33,9 +33,14 @@ static BOOKED_PAGES: AtomicU64 = AtomicU64::new(0);
 /// The slots of one pool. Each method holds the lock for microseconds.
 #[derive(Debug)]
 pub(super) struct SlotPool {
-    slots: Mutex<SlotAllocator>,
-    booked_pages: u64,
+    page_size: u64,
+    /// `None` once it is closed: it has no slots then.
+    books: Mutex<Option<Books>>,
 }
+
+/// A slot allocator, counted among the books of this process until it is dropped.
+#[derive(Debug)]
+struct Books(SlotAllocator);
 
 impl SlotPool {
     pub(super) fn new(page_count: u64, page_size: u64, fields: SizeFields) -> Result<Self, Error> {
@@ -43,41 +48,48 @@ impl SlotPool {
         let within = |booked: u64| booked.checked_add(page_count).filter(|sum| *sum <= MAX_BOOKED_PAGES);
         let booked = BOOKED_PAGES.fetch_update(Ordering::Relaxed, Ordering::Relaxed, within);
         booked.map_err(|booked| fields.too_many(page_count, MAX_BOOKED_PAGES.saturating_sub(booked)))?;
-        Ok(Self { slots: Mutex::new(slots), booked_pages: page_count })
+        Ok(Self { page_size, books: Mutex::new(Some(Books(slots))) })
+    }
+
+    /// Gives the bookkeeping back. From here on the pool has no slots.
+    pub(super) fn close(&self) {
+        *lock(&self.books) = None;
     }
 
     pub(super) fn stats(&self) -> SlotStats {
-        let slots = lock(&self.slots);
-        let page_size = slots.page_size();
+        let page_size = self.page_size;
+        let pages = |count: fn(&SlotAllocator) -> u64| {
+            lock(&self.books).as_ref().map_or(0, |Books(slots)| count(slots))
+        };
         SlotStats {
-            size: slots.slot_count(),
+            size: pages(SlotAllocator::slot_count),
             page_size,
-            page_count: slots.page_count(),
-            available_slots: slots.free_pages().saturating_mul(page_size),
-            allocated_slots: slots.allocated_pages().saturating_mul(page_size),
-            largest_free_run_pages: slots.largest_free_run_pages(),
+            page_count: pages(SlotAllocator::page_count),
+            available_slots: pages(SlotAllocator::free_pages).saturating_mul(page_size),
+            allocated_slots: pages(SlotAllocator::allocated_pages).saturating_mul(page_size),
+            largest_free_run_pages: pages(SlotAllocator::largest_free_run_pages),
         }
     }
 
     pub(super) fn page_size(&self) -> u64 {
-        lock(&self.slots).page_size()
+        self.page_size
     }
 
     /// Takes `slot_count` slots, a multiple of the page size, all or none.
     pub(super) fn allocate(&self, slot_count: u64) -> Result<Vec<SlotRange>, Error> {
-        let mut slots = lock(&self.slots);
-        let available = slots.free_pages().saturating_mul(slots.page_size());
+        let mut books = lock(&self.books);
+        let exhausted = |available_slots| Error::PoolExhausted { need_size: slot_count, available_slots };
+        let Some(Books(slots)) = books.as_mut() else { return Err(exhausted(0)) };
+        let available = slots.free_pages().saturating_mul(self.page_size);
         slots.allocate_slots(slot_count).map_err(|error| match error {
-            SlotError::Exhausted { .. } => {
-                Error::PoolExhausted { need_size: slot_count, available_slots: available }
-            }
+            SlotError::Exhausted { .. } => exhausted(available),
             other => Error::invalid("need_size", format!("is refused: {other}")),
         })
     }
 
     pub(super) fn free_slots(&self, indices: &[u64], not_whole_pages: NotWholePages) -> Result<u64, Error> {
-        let freed = lock(&self.slots).free_slots(indices);
-        freed.map_err(|error| free_refusal(error, "indices", not_whole_pages))
+        let free = |slots: &mut SlotAllocator| slots.free_slots(indices);
+        self.free(free).map_err(|error| free_refusal(error, "indices", not_whole_pages))
     }
 
     pub(super) fn free_ranges(
@@ -85,18 +97,30 @@ impl SlotPool {
         ranges: &[SlotRange],
         not_whole_pages: NotWholePages,
     ) -> Result<u64, Error> {
-        let freed = lock(&self.slots).free_ranges(ranges);
-        freed.map_err(|error| free_refusal(error, "ranges", not_whole_pages))
+        let free = |slots: &mut SlotAllocator| slots.free_ranges(ranges);
+        self.free(free).map_err(|error| free_refusal(error, "ranges", not_whole_pages))
+    }
+
+    fn free(
+        &self,
+        free: impl FnOnce(&mut SlotAllocator) -> Result<u64, SlotError>,
+    ) -> Result<u64, SlotError> {
+        match lock(&self.books).as_mut() {
+            Some(Books(slots)) => free(slots),
+            None => Err(SlotError::OutOfRange { slot: 0, size: 0 }),
+        }
     }
 
     pub(super) fn clear(&self) {
-        lock(&self.slots).clear();
+        if let Some(Books(slots)) = lock(&self.books).as_mut() {
+            slots.clear();
+        }
     }
 }
 
-impl Drop for SlotPool {
+impl Drop for Books {
     fn drop(&mut self) {
-        BOOKED_PAGES.fetch_sub(self.booked_pages, Ordering::Relaxed);
+        BOOKED_PAGES.fetch_sub(self.0.page_count(), Ordering::Relaxed);
     }
 }
 
@@ -144,13 +168,24 @@ mod tests {
     use crate::slots::MAX_PAGE_COUNT;
 
     #[test]
+    fn a_closed_pool_has_no_slots() {
+        let pool = SlotPool::new(4, 2, SizeFields { count: "size", page_size: "page_size" }).unwrap();
+        pool.allocate(4).unwrap();
+        pool.close();
+        assert_eq!((pool.stats().size, pool.stats().allocated_slots), (0, 0));
+        assert!(matches!(pool.allocate(2), Err(Error::PoolExhausted { available_slots: 0, .. })));
+        let not_whole = |_, _, field| Error::invalid(field, "");
+        assert!(matches!(pool.free_slots(&[0, 1], not_whole), Err(Error::SlotOutOfRange { size: 0, .. })));
+    }
+
+    #[test]
     fn the_pools_of_a_process_keep_books_on_a_bounded_number_of_pages() {
         let fields = SizeFields { count: "size", page_size: "page_size" };
         let pool = || SlotPool::new(MAX_PAGE_COUNT, 1, fields);
         let pools: Vec<_> = std::iter::from_fn(|| pool().ok()).collect();
         assert!(matches!(pools.len(), 3 | 4), "2^30 pages, less what other tests hold: {}", pools.len());
         assert!(matches!(pool(), Err(Error::InvalidArgument { field: "size", .. })));
-        drop(pools);
-        assert!(pool().is_ok());
+        pools.iter().for_each(SlotPool::close);
+        assert!(pool().is_ok(), "a closed pool gives its books back at once");
     }
 }
