@@ -1,5 +1,5 @@
 import type { FailureKind } from '../allocator/failure.js';
-import type { ErrorDocEntry } from './catalog.js';
+import type { ErrorDocEntry } from './error-doc-entry.js';
 
 type MemoryFailure = Extract<
   FailureKind,

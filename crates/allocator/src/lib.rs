@@ -1,7 +1,28 @@
 //! Page-aligned slot pools, the DeepSeek-V4 paged pool and the hugepage/NUMA host memory allocator behind hostpool.
 //!
-//! Arrows go one way: `bindings` (feature `napi`) → `pool` → `budget`, `memory` → `host`, `slots` → `units`, `error`.
-//! Only `memory::sys` contains `unsafe`.
+//! Arrows go one way: `bindings` (feature `napi`) → `pool`, `reservation` → `memory` → `budget` → `host`, and `slots` below
+//! `pool`; everything stands on `units` and `error`. Only `memory::sys` contains `unsafe`.
+//!
+//! ```
+//! use hostpool_allocator::host::HostRoot;
+//! use hostpool_allocator::memory::{HostBuffer, HostBufferSpec, HostMemoryAllocator, MemoryWish, OnHugepageShortage};
+//! use hostpool_allocator::{Backing, Bytes, NumaNode};
+//!
+//! # fn main() -> Result<(), hostpool_allocator::Error> {
+//! let allocator = HostMemoryAllocator::new(HostRoot::default(), Bytes::ZERO)?;
+//! let memory = MemoryWish {
+//!     backing: Backing::AnonymousShm,
+//!     hugepage_size: Bytes::mebibytes(2),
+//!     on_hugepage_shortage: OnHugepageShortage::Fail,
+//!     node: NumaNode::Any,
+//! };
+//! let spec = HostBufferSpec { bytes: Bytes::mebibytes(8), memory, budget: "host".to_owned(), rank: None };
+//! let buffer = HostBuffer::allocate(&allocator, spec)?;
+//! buffer.memory().prefault()?;
+//! assert!(buffer.memory().progress().done);
+//! # Ok(())
+//! # }
+//! ```
 
 #[cfg(not(target_os = "linux"))]
 compile_error!(
@@ -27,4 +48,4 @@ pub use errno::Errno;
 pub use error::{
     BudgetExceeded, Error, HostBufferAllocationFailed, HostBufferFailure, InsufficientHostMemory, MemoryLimit,
 };
-pub use units::{Bytes, MAX_COUNT, NumaNode};
+pub use units::{Bytes, MAX_COUNT, NumaNode, base_page};

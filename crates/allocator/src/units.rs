@@ -118,6 +118,12 @@ impl std::iter::Sum for Bytes {
     }
 }
 
+/// The machine's ordinary page: 4 KiB on x86-64; 4, 16 or 64 KiB on arm64.
+#[must_use]
+pub fn base_page() -> Bytes {
+    Bytes(u64::try_from(rustix::param::page_size()).unwrap_or(4096))
+}
+
 /// Where memory may come from: any NUMA node, or one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum NumaNode {

@@ -5,8 +5,7 @@ use super::demand::{Demand, MemoryKind};
 use super::promises::Promises;
 use crate::error::MemoryLimit;
 use crate::host::{AdmissionReading, HugepagePool, NodeMemory};
-use crate::memory::base_page;
-use crate::units::Bytes;
+use crate::units::{Bytes, base_page};
 
 /// What the ledger answers to a [`Demand`]: every figure is the one the decision used.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -3,8 +3,7 @@
 use super::account::{Account, BudgetReading, RankShare};
 use super::demand::MemoryKind;
 use super::quote::Figures;
-use crate::memory::base_page;
-use crate::units::Bytes;
+use crate::units::{Bytes, base_page};
 
 impl Figures<'_> {
     /// The budget these figures belong to, called `name`.

@@ -21,4 +21,3 @@ pub use host_memory::{HostMemory, Placement};
 pub use numa::NodeBytes;
 pub use progress::PrefaultProgress;
 pub use request::{MemoryRequest, MemoryWish, OnHugepageShortage};
-pub use sys::base_page;

@@ -1,11 +1,10 @@
 //! What is wished of the host memory allocator.
 
-use super::sys::base_page;
 use crate::backing::Backing;
 use crate::budget::{Demand, MemoryKind};
 use crate::errno::Errno;
 use crate::error::{HostBufferAllocationFailed, HostBufferFailure};
-use crate::units::{Bytes, MAX_COUNT, NumaNode};
+use crate::units::{Bytes, MAX_COUNT, NumaNode, base_page};
 
 /// What to do when there are not enough hugepages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -13,7 +13,7 @@ use std::os::fd::{AsRawFd, FromRawFd};
 use std::ptr::NonNull;
 
 use crate::errno::Errno;
-use crate::units::Bytes;
+use crate::units::{Bytes, base_page};
 
 /// `MPOL_BIND`: strictly the given nodes (linux/mempolicy.h).
 const MPOL_BIND: c_ulong = 2;
@@ -28,14 +28,6 @@ const MAX_NODE_ARGUMENT: c_ulong = 1025;
 const MASK_WORD_BITS: usize = c_ulong::BITS as usize;
 /// `MAP_HUGE_SHIFT` = `MFD_HUGE_SHIFT`: where log2 of the hugepage size goes in the flags (asm-generic/hugetlb_encode.h).
 const HUGE_SHIFT: u32 = 26;
-
-/// The machine's ordinary page, in bytes.
-#[must_use]
-pub fn base_page() -> Bytes {
-    // SAFETY: sysconf takes no pointer and has no precondition.
-    let bytes = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
-    Bytes::new(u64::try_from(bytes).unwrap_or(4096))
-}
 
 /// What one munmap takes. The kernel holds the lock of the address space until the pages are freed, and every other
 /// thread that maps memory waits for it.
