@@ -1,6 +1,7 @@
 //! A host buffer: memory by itself, without slots.
 
-use super::allocator::{AllocationError, HostMemoryAllocator, Shortage};
+use super::allocation_error::{AllocationError, Shortage};
+use super::allocator::HostMemoryAllocator;
 use super::host_memory::HostMemory;
 use super::request::{MemoryRequest, MemoryWish};
 use crate::budget::Quote;

@@ -3,7 +3,9 @@
 //! [`HostMemoryAllocator::allocate`] charges the ledger, maps and binds; [`HostMemory::prefault`] faults in, and
 //! [`HostMemory::close`] (or dropping it) unmaps and gives the charge back, in that order.
 
+mod allocation_error;
 mod allocator;
+mod attempt;
 mod buffer;
 mod headroom;
 mod host_memory;
@@ -15,7 +17,8 @@ mod quota;
 mod request;
 mod sys;
 
-pub use allocator::{AllocationError, HostMemoryAllocator, Shortage};
+pub use allocation_error::{AllocationError, Shortage};
+pub use allocator::HostMemoryAllocator;
 pub use buffer::{HostBuffer, HostBufferSpec};
 pub use host_memory::{HostMemory, Placement};
 pub use numa::NodeBytes;

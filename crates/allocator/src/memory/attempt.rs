@@ -1,0 +1,126 @@
+//! One rung of the ladder from the backing wished to ordinary pages: what it takes, and its mappings.
+
+use std::sync::Arc;
+
+use super::allocation_error::{AllocationError, Shortage};
+use super::headroom::InFlight;
+use super::host_memory::{Held, HostMemory, Placement};
+use super::quota::Permit;
+use super::request::{MemoryRequest, OnHugepageShortage};
+use super::sys::{Region, sealed_memfd};
+use crate::backing::Backing;
+use crate::budget::{Demand, PendingCharge, Refusal};
+use crate::errno::Errno;
+use crate::error::{HostBufferAllocationFailed, HostBufferFailure};
+use crate::host::AdmissionReading;
+use crate::units::Bytes;
+
+/// One rung of the ladder: a request on a certain backing.
+#[derive(Clone, Copy)]
+pub(super) struct Attempt<'a> {
+    pub(super) host: &'a AdmissionReading,
+    pub(super) request: &'a MemoryRequest,
+    pub(super) backing: Backing,
+}
+
+impl Attempt<'_> {
+    /// What to ask the ledger for, once the wish is one this host knows.
+    pub(super) fn demand(&self) -> Result<Demand, Box<HostBufferAllocationFailed>> {
+        let nodes = self.online_nodes();
+        if self.request.wish.node.id().is_some_and(|node| !nodes.contains(&node)) {
+            return Err(self.failed(HostBufferFailure::NumaNodeOffline, None));
+        }
+        let size = self.request.hugepage_size(self.backing);
+        if size.is_some_and(|size| self.host.hugepage_pool(size.get()).is_none()) {
+            return Err(self.failed(HostBufferFailure::HugepageSizeUnsupported, None));
+        }
+        self.request.demand(self.backing).ok_or_else(|| self.failed(HostBufferFailure::SizeOverflow, None))
+    }
+
+    pub(super) fn map(
+        &self,
+        charge: PendingCharge,
+        permit: Permit,
+        in_flight: Arc<InFlight>,
+    ) -> Result<HostMemory, AllocationError> {
+        let (file, regions) = self.regions().map_err(|errno| self.failed(self.reason(errno), Some(errno)))?;
+        if let Some(node) = self.request.wish.node.id() {
+            let bound = regions.iter().try_for_each(|region| region.bind(node));
+            bound.map_err(|errno| self.failed(HostBufferFailure::NumaBindDenied, Some(errno)))?;
+        }
+        let charge = charge.commit();
+        let placement = self.placement(charge.mapped());
+        let held = Held { regions, file, permit, in_flight, charge };
+        Ok(HostMemory::new(self.request.clone(), self.online_nodes(), placement, held))
+    }
+
+    /// One memfd for all mappings (descriptors are scarcer than offsets), or anonymous ones.
+    fn regions(&self) -> Result<(Option<std::fs::File>, Vec<Region>), Errno> {
+        let too_long = Errno::new(libc::EOVERFLOW);
+        let hugepage = self.request.hugepage_size(self.backing);
+        let each = self.request.rounded_mapping(self.backing).ok_or(too_long)?.get();
+        let length = usize::try_from(each).map_err(|_| too_long)?;
+        let count = u64::from(self.request.mapping_count);
+        if !self.backing.is_memfd() {
+            let regions =
+                (0..count).map(|_| Region::anonymous(length, hugepage)).collect::<Result<_, _>>()?;
+            return Ok((None, regions));
+        }
+        let file = sealed_memfd(each.checked_mul(count).ok_or(too_long)?, hugepage)?;
+        let regions = (0..count)
+            .map(|n| Region::of_file(&file, n * each, length, hugepage))
+            .collect::<Result<_, _>>()?;
+        Ok((Some(file), regions))
+    }
+
+    fn placement(&self, mapped: Bytes) -> Placement {
+        Placement {
+            requested_backing: self.request.wish.backing,
+            actual_backing: self.backing,
+            hugepage_size: self.request.hugepage_size(self.backing),
+            alignment: self.request.page(self.backing),
+            mapped,
+            mappings: self.request.mapping_count,
+            node: self.request.wish.node,
+        }
+    }
+
+    pub(super) fn falls_back(&self) -> bool {
+        self.backing.is_hugetlb() && self.request.wish.on_hugepage_shortage == OnHugepageShortage::FallBack
+    }
+
+    /// What a failed mapping means for this backing: mmap(2), memfd_create(2), ftruncate(2) on hugetlbfs.
+    fn reason(&self, errno: Errno) -> HostBufferFailure {
+        match errno.code() {
+            libc::ENOMEM | libc::ENOSPC if self.backing.is_hugetlb() => HostBufferFailure::HugepagesExhausted,
+            libc::EINVAL | libc::ENODEV if self.backing.is_hugetlb() => {
+                HostBufferFailure::HugepageSizeUnsupported
+            }
+            libc::ENOMEM => HostBufferFailure::HostMemoryExhausted,
+            _ => HostBufferFailure::System,
+        }
+    }
+
+    fn online_nodes(&self) -> Vec<u32> {
+        self.host.nodes.iter().filter(|node| node.has_memory).map(|node| node.id).collect()
+    }
+
+    pub(super) fn refused(&self, refusal: Refusal) -> AllocationError {
+        match refusal {
+            Refusal::Exceeded(quote) => {
+                let (backing, online_nodes) = (self.backing, self.online_nodes());
+                AllocationError::Shortage(Shortage { quote, backing, online_nodes })
+            }
+            Refusal::AdmissionClosed(budget) => AllocationError::AdmissionClosed(budget),
+            Refusal::Other(error) => AllocationError::Other(error),
+        }
+    }
+
+    pub(super) fn failed(
+        &self,
+        reason: HostBufferFailure,
+        errno: Option<Errno>,
+    ) -> Box<HostBufferAllocationFailed> {
+        Box::new(self.request.failure(reason, errno, self.online_nodes()))
+    }
+}
