@@ -107,7 +107,7 @@ Usage: npm start, with settings in the environment:
   HOSTPOOL_PORT       port to listen on; 0 picks one and logs it        (4400)
   HOSTPOOL_HOST_ROOT  folder below which proc/ and sys/ are read        (/)
   HOSTPOOL_RESERVE    host memory never promised, e.g. 10GiB or 512MB   (10GiB)
-  HOSTPOOL_LOG_LEVEL  trace, debug, info, warn, error, fatal or silent         (info)
+  HOSTPOOL_LOG_LEVEL  trace, debug, info, warn, error, fatal or silent (info)
 
 Options: --help, --version
 
