@@ -82,7 +82,7 @@ function checkMachine() {
     fail(`hostpool needs an x86-64 or arm64 processor; this is ${process.arch}.`);
   if (Number(process.versions.node.split('.')[0]) < 20)
     fail(`hostpool needs Node 20 or newer; this is ${process.versions.node}.`);
-  checkRust(/^rust-version = "(.+)"$/m.exec(readFileSync('Cargo.toml', 'utf8'))?.[1] ?? '1.88');
+  checkRust(/^rust-version = "(.+)"$/m.exec(readFileSync('Cargo.toml', 'utf8'))?.[1] ?? '1.89');
 }
 
 function checkRust(rustVersion) {

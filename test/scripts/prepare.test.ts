@@ -6,14 +6,14 @@ const addon = `native/hostpool.linux-${process.arch}-gnu.node`;
 /** A clone whose tools only note that they ran. */
 function clone(): Sandbox {
   const box = sandbox();
-  box.write('Cargo.toml', 'rust-version = "1.88"\n');
+  box.write('Cargo.toml', 'rust-version = "1.89"\n');
   box.write('Cargo.lock', '');
   box.write('package.json', '{"type": "module"}');
   box.write('package-lock.json', '{}');
   box.write('src/main.ts', '');
   box.write('src/schema/a.graphql', '');
   box.write('scripts/graphiql-assets.mjs', graphiqlAssets());
-  box.tool('bin/cargo', 'echo "cargo 1.88.0 (abc 2025-01-01)"');
+  box.tool('bin/cargo', 'echo "cargo 1.89.0 (abc 2025-01-01)"');
   box.tool('tools/napi', `echo napi >> log; mkdir -p native; touch ${addon} native/index.js native/index.d.ts`);
   box.tool(
     'tools/tsc',
@@ -89,6 +89,6 @@ describe('npm start prepares', () => {
     box.tool('bin/cargo', 'echo "cargo 1.87.0 (abc 2025-01-01)"');
     const { code, out } = await box.run('prepare.mjs');
     expect(code).toBe(1);
-    expect(out).toBe('hostpool: hostpool needs Rust 1.88 or newer; this is 1.87.0: run `rustup update`.\n');
+    expect(out).toBe('hostpool: hostpool needs Rust 1.89 or newer; this is 1.87.0: run `rustup update`.\n');
   });
 });

@@ -3,6 +3,7 @@
 use crate::backing::Backing;
 use crate::errno::Errno;
 use crate::host::HostError;
+use crate::state::NotSaved;
 use crate::units::{Bytes, NumaNode};
 
 /// Which bound a request for memory met.
@@ -220,6 +221,9 @@ pub enum Error {
         /// How many hold it.
         holders: u64,
     },
+    /// A change that is not on disk, and so was not made.
+    #[error(transparent)]
+    StateNotSaved(#[from] NotSaved),
     /// An argument no answer exists for.
     #[error("{field} {reason}")]
     InvalidArgument {

@@ -40,6 +40,7 @@ pub mod memory;
 pub mod pool;
 pub mod reservation;
 pub mod slots;
+pub mod state;
 mod sync;
 mod units;
 

@@ -2,6 +2,7 @@
 
 use super::demand::{Demand, MemoryKind};
 use crate::error::Error;
+use crate::state::BudgetRecord;
 use crate::units::{Bytes, MAX_COUNT};
 
 /// More ranks than any job runs on one host.
@@ -88,6 +89,11 @@ pub struct RankShare {
 }
 
 impl BudgetTerms {
+    fn of(record: &BudgetRecord) -> Self {
+        let ranks = record.ranks.clamp(1, MAX_RANKS);
+        Self { requested: record.requested, fraction: record.fraction, ranks }
+    }
+
     /// Refuses byte counts above 2^53 - 1, fractions outside (0, 1], and no or too many ranks.
     pub(super) fn check(&self) -> Result<(), Error> {
         check_bytes("requested_bytes", self.requested)?;
@@ -140,6 +146,28 @@ impl Account {
         let charged_by_rank = vec![Bytes::ZERO; ranks];
         let (charged, charged_hugepages) = (Bytes::ZERO, Bytes::ZERO);
         Self { terms, size, admission_closed: false, charged, charged_hugepages, charged_by_rank }
+    }
+
+    /// As it was kept, holding nothing yet.
+    pub(super) fn of(record: &BudgetRecord) -> Self {
+        let mut account = Self::new(BudgetTerms::of(record), record.size);
+        account.follow(record);
+        account
+    }
+
+    /// Is what the record says; what it holds stays.
+    pub(super) fn follow(&mut self, record: &BudgetRecord) {
+        let ranks = self.terms.ranks;
+        self.terms = BudgetTerms { ranks, ..BudgetTerms::of(record) };
+        self.size = record.size;
+        self.admission_closed = record.admission_closed;
+    }
+
+    /// What is kept of it.
+    pub(super) fn record(&self, name: &str, reserve: Option<Bytes>) -> BudgetRecord {
+        let BudgetTerms { requested, fraction, ranks } = self.terms;
+        let (name, size, admission_closed) = (name.to_owned(), self.size, self.admission_closed);
+        BudgetRecord { name, reserve, requested, fraction, ranks, size, admission_closed }
     }
 
     /// The rank that a charge is for: the one named, or the only one.

@@ -5,12 +5,13 @@ use std::sync::{Arc, Mutex};
 
 use super::HOST_BUDGET;
 use super::account::{Account, BudgetChange, BudgetReading, BudgetTerms};
-use super::charge::PendingCharge;
+use super::charge::{Charge, PendingCharge};
 use super::demand::{Demand, MemoryKind};
 use super::promises::{Promises, Shown};
 use super::quote::{Figures, Quote};
 use crate::error::Error;
 use crate::host::{AdmissionReading, HostError};
+use crate::state::BudgetRecord;
 use crate::sync::lock;
 use crate::units::Bytes;
 
@@ -40,34 +41,13 @@ impl From<Error> for Refusal {
     }
 }
 
-/// What asking for a budget came to.
+/// What a budget would be, and what it would read as; nothing has changed.
 #[derive(Clone, Debug, PartialEq)]
-pub enum CreatedBudget {
-    /// It was made.
-    Made(BudgetReading),
-    /// There was one of that name already; nothing has changed.
-    Exists {
-        /// The one there is.
-        reading: BudgetReading,
-        /// The terms in which it differs from those asked for.
-        differs: Vec<&'static str>,
-    },
-}
-
-impl CreatedBudget {
-    /// The budget; NAME_TAKEN when it existed and differs, or when existing is not fine at all.
-    ///
-    /// # Errors
-    /// NAME_TAKEN with the terms that differ.
-    pub fn or_name_taken(self, existing_is_fine: bool) -> Result<BudgetReading, Error> {
-        match self {
-            Self::Made(reading) => Ok(reading),
-            Self::Exists { reading, differs } if existing_is_fine && differs.is_empty() => Ok(reading),
-            Self::Exists { reading, differs } => {
-                Err(Error::NameTaken { what: "budget", name: reading.name, differs })
-            }
-        }
-    }
+pub(super) enum Design {
+    /// There is none of that name.
+    New(BudgetRecord, BudgetReading),
+    /// There is one; these are the terms in which it differs from those asked for.
+    Exists(BudgetReading, Vec<&'static str>),
 }
 
 pub(super) type ChargeId = u64;
@@ -75,13 +55,15 @@ pub(super) type ChargeId = u64;
 /// Reserve, then commit or roll back: the sum of what is promised never exceeds what the host has.
 pub struct Ledger {
     source: Box<dyn HostSource>,
-    default_reserve: Bytes,
     state: Mutex<State>,
 }
 
 #[derive(Debug)]
 struct State {
-    reserve: Bytes,
+    /// What the host keeps for itself unless a call has set that.
+    default_reserve: Bytes,
+    /// What a call has set.
+    reserve: Option<Bytes>,
     /// What all budgets hold together, and the cap on that.
     whole: Account,
     named: BTreeMap<String, Account>,
@@ -103,14 +85,15 @@ impl Ledger {
     #[must_use]
     pub fn new(source: Box<dyn HostSource>, reserve: Bytes) -> Arc<Self> {
         let state = State {
-            reserve,
+            default_reserve: reserve,
+            reserve: None,
             whole: Account::host(),
             named: BTreeMap::new(),
             promises: Promises::default(),
             charges: HashMap::new(),
             next_id: 0,
         };
-        Arc::new(Self { source, default_reserve: reserve, state: Mutex::new(state) })
+        Arc::new(Self { source, state: Mutex::new(state) })
     }
 
     /// What charging `demand` would answer now; nothing changes.
@@ -168,57 +151,59 @@ impl Ledger {
         Ok(all.map(|(name, account)| state.figures(&host, account).reading(name)).collect())
     }
 
-    /// Makes the budget `name`, or finds it. Its size is fixed here: the bytes asked for, else the fraction of what the
-    /// host can promise now, else all of that.
-    ///
-    /// # Errors
-    /// INVALID_ARGUMENT for terms that are none; nothing has changed then.
-    pub fn create_budget(&self, name: &str, terms: BudgetTerms) -> Result<CreatedBudget, Error> {
+    /// What making the budget `name` would come to. Its size is fixed here: the bytes asked for, else the fraction of
+    /// what the host can promise now, else all of that.
+    pub(super) fn design(&self, name: &str, terms: BudgetTerms) -> Result<Design, Error> {
         terms.check()?;
-        let mut state = lock(&self.state);
+        let state = lock(&self.state);
         let host = self.source.read()?;
         if let Ok(account) = state.account(name) {
             let reading = state.figures(&host, account).reading(name);
-            return Ok(CreatedBudget::Exists { reading, differs: account.terms.differences(&terms) });
+            return Ok(Design::Exists(reading, account.terms.differences(&terms)));
         }
-        let size = state.size_of(&host, &terms, Bytes::ZERO);
-        let account = state.named.entry(name.to_owned()).or_insert(Account::new(terms, Some(size))).clone();
-        Ok(CreatedBudget::Made(state.figures(&host, &account).reading(name)))
+        let account = Account::new(terms, Some(state.size_of(&host, &terms, Bytes::ZERO)));
+        Ok(Design::New(account.record(name, None), state.figures(&host, &account).reading(name)))
     }
 
-    /// Changes the budget `name` and answers what it is then. Lowering a cap below what is held frees nothing. A named
-    /// budget whose cap or fraction is changed is given its size anew.
-    ///
-    /// # Errors
-    /// NOT_FOUND; INVALID_ARGUMENT for a fraction outside (0, 1], a byte count above 2^53 - 1, or a reserve for a named
-    /// budget. Nothing has changed then.
-    pub fn update_budget(&self, name: &str, change: &BudgetChange) -> Result<BudgetReading, Error> {
+    /// What changing the budget `name` would come to. A named budget whose cap or fraction is changed is given its size
+    /// anew.
+    pub(super) fn redesign(
+        &self,
+        name: &str,
+        change: &BudgetChange,
+    ) -> Result<(BudgetRecord, BudgetReading), Error> {
         change.check()?;
-        let mut state = lock(&self.state);
+        let state = lock(&self.state);
         let mut account = state.account(name)?.clone();
+        if name != HOST_BUDGET && change.reserve.is_some() {
+            return Err(Error::invalid("reserve_bytes", "belongs to the budget host only"));
+        }
         let host = self.source.read()?;
         change.apply_to(&mut account);
+        let reserve = change.reserve.unwrap_or(state.reserve);
+        let mut figures = state.figures(&host, &account);
         if name == HOST_BUDGET {
-            let reserve = change.reserve.map(|reserve| reserve.unwrap_or(self.default_reserve));
-            state.reserve = reserve.unwrap_or(state.reserve);
-            state.whole = account.clone();
-        } else {
-            if change.reserve.is_some() {
-                return Err(Error::invalid("reserve_bytes", "belongs to the budget host only"));
-            }
-            if change.resizes() {
-                account.size = Some(state.size_of(&host, &account.terms, account.charged));
-            }
-            state.named.insert(name.to_owned(), account.clone());
+            figures.reserve = reserve.unwrap_or(state.default_reserve);
+            figures.whole = &account;
+            return Ok((account.record(name, reserve), figures.reading(name)));
         }
-        Ok(state.figures(&host, &account).reading(name))
+        if change.resizes() {
+            account.size = Some(state.size_of(&host, &account.terms, account.charged));
+        }
+        Ok((account.record(name, None), state.figures(&host, &account).reading(name)))
     }
 
-    /// Removes the budget `name`, which must hold nothing, and answers what it was.
-    ///
-    /// # Errors
-    /// NOT_FOUND; IN_USE while it holds something; INVALID_ARGUMENT for "host", which always exists.
-    pub fn delete_budget(&self, name: &str) -> Result<BudgetReading, Error> {
+    /// The budget is from here on what the record says. What it holds stays.
+    pub(super) fn put_budget(&self, record: &BudgetRecord) {
+        let mut state = lock(&self.state);
+        if record.name == HOST_BUDGET {
+            state.reserve = record.reserve;
+        }
+        state.account_or_new(record).follow(record);
+    }
+
+    /// Takes out the budget `name`, which must hold nothing.
+    pub(super) fn take_budget(&self, name: &str) -> Result<(BudgetRecord, BudgetReading), Error> {
         if name == HOST_BUDGET {
             return Err(Error::invalid("name", "must be a named budget: host always exists"));
         }
@@ -229,9 +214,20 @@ impl Ledger {
             return Err(Error::InUse { what: "budget", id: name.to_owned(), holders });
         }
         let host = self.source.read()?;
-        let reading = state.figures(&host, account).reading(name);
+        let taken = (account.record(name, None), state.figures(&host, account).reading(name));
         state.named.remove(name);
-        Ok(reading)
+        Ok(taken)
+    }
+
+    /// Takes back a charge that was granted before this process began, whatever the host has now: its memory may be in
+    /// use. A budget or rank that is not there any more does not stand in the way.
+    #[must_use]
+    pub fn recharge(self: &Arc<Self>, demand: Demand) -> Charge {
+        let mut state = lock(&self.state);
+        let rank = state.account(&demand.budget).and_then(|account| account.rank(demand.rank)).unwrap_or(0);
+        let mapped = demand.mapped;
+        let id = state.enter(demand, rank);
+        PendingCharge::new(Arc::clone(self), id, mapped).keep()
     }
 
     pub(super) fn commit(&self, id: ChargeId) {
@@ -266,8 +262,16 @@ impl State {
         account.ok_or_else(|| Error::NotFound { what: "budget", id: name.to_owned() })
     }
 
+    fn account_or_new(&mut self, record: &BudgetRecord) -> &mut Account {
+        if record.name == HOST_BUDGET {
+            return &mut self.whole;
+        }
+        self.named.entry(record.name.clone()).or_insert_with(|| Account::of(record))
+    }
+
     fn figures<'a>(&'a self, host: &'a AdmissionReading, account: &'a Account) -> Figures<'a> {
-        Figures { host, reserve: self.reserve, whole: &self.whole, account, promises: &self.promises }
+        let reserve = self.reserve.unwrap_or(self.default_reserve);
+        Figures { host, reserve, whole: &self.whole, account, promises: &self.promises }
     }
 
     /// What a named budget of these terms is given now, when it holds `held` already.

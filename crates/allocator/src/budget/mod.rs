@@ -1,9 +1,10 @@
 //! Who may have how much: the only place where bytes meet a cap.
 //!
 //! [`Ledger`] decides under one lock; [`Demand`] is the question, [`Quote`] the answer with the figures it used, and
-//! [`Charge`] what a granted demand holds until it is dropped.
+//! [`Charge`] what a granted demand holds until it is dropped. [`Budgets`] is the door to making and changing budgets.
 
 mod account;
+mod budgets;
 mod charge;
 mod demand;
 mod ledger;
@@ -12,9 +13,10 @@ mod quote;
 mod reading;
 
 pub use account::{BudgetChange, BudgetReading, BudgetTerms, MAX_RANKS, RankShare};
+pub use budgets::Budgets;
 pub use charge::{Charge, PendingCharge};
 pub use demand::{Demand, MemoryKind};
-pub use ledger::{CreatedBudget, HostSource, Ledger, Refusal};
+pub use ledger::{HostSource, Ledger, Refusal};
 pub use quote::Quote;
 
 /// The budget that always exists: everything the host can promise.
