@@ -18,6 +18,7 @@ const failures = [
   'BudgetAdmissionClosed',
   'LeaseExpired',
   'InvalidArgument',
+  'StateNotSaved',
 ];
 const failureMappers = Object.fromEntries(
   failures.map((name) => [name, `${allocator}/failure.js#FailureOf<'${name}'>`]),
@@ -59,6 +60,7 @@ export const codegenConfig = {
     PoolKind: `${allocator}/pool.js#PoolKind`,
     PoolState: `${allocator}/lifecycle.js#PoolState`,
     ReservationState: `${native}#ReservationState`,
+    SaveFailure: `${native}#SaveFailure`,
   },
   contextType: '../../resolvers/context.js#RequestContext',
   mappers: {

@@ -1,4 +1,7 @@
+import { createHash } from 'node:crypto';
 import { BlockList, isIP } from 'node:net';
+import { homedir } from 'node:os';
+import { join, resolve } from 'node:path';
 import { suggestionList } from 'graphql/jsutils/suggestionList.js';
 import { z } from 'zod';
 import { parseBytes } from './quantity.js';
@@ -14,6 +17,8 @@ export interface Config {
   /** Host memory that is never promised. */
   readonly reserveBytes: number;
   readonly logLevel: 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'fatal' | 'silent';
+  /** The folder of what outlives the process. */
+  readonly stateDir: string;
   /** Variables that are set but have no effect in this version. */
   readonly withoutEffect: string[];
 }
@@ -29,7 +34,7 @@ const loopback = new BlockList();
 loopback.addSubnet('127.0.0.0', 8, 'ipv4');
 loopback.addAddress('::1', 'ipv6');
 
-const RESERVED = ['HOSTPOOL_STATE_DIR', 'HOSTPOOL_ENGINE_SOCKET', 'HOSTPOOL_MEMORY_DIR'];
+const RESERVED = ['HOSTPOOL_ENGINE_SOCKET', 'HOSTPOOL_MEMORY_DIR'];
 
 const shape = {
   HOSTPOOL_ADDRESS: z
@@ -46,6 +51,7 @@ const shape = {
     .refine((port) => port <= 65_535, 'must be a whole number from 0 to 65535; 0 picks a free port')
     .default(4400),
   HOSTPOOL_HOST_ROOT: z.string().startsWith('/', 'must be an absolute path').default('/'),
+  HOSTPOOL_STATE_DIR: z.string().startsWith('/', 'must be an absolute path').optional(),
   HOSTPOOL_RESERVE: z
     .string()
     .transform(parseBytes)
@@ -72,18 +78,27 @@ export function readConfig(args: string[], env: NodeJS.ProcessEnv = process.env)
     ...(parsed.error?.issues ?? []).map(({ path, message }) => `${path.join('.')}: ${message}`),
   ];
   if (parsed.data === undefined || problems.length > 0) return { kind: 'Invalid', problems };
-  return { kind: 'Config', config: toConfig(parsed.data, set) };
+  return { kind: 'Config', config: toConfig(parsed.data, set, env) };
 }
 
-function toConfig(data: z.infer<z.ZodObject<typeof shape>>, set: NodeJS.ProcessEnv): Config {
+function toConfig(data: z.infer<z.ZodObject<typeof shape>>, set: NodeJS.ProcessEnv, env: NodeJS.ProcessEnv): Config {
   return {
     address: data.HOSTPOOL_ADDRESS,
     port: data.HOSTPOOL_PORT,
     hostRoot: data.HOSTPOOL_HOST_ROOT,
     reserveBytes: data.HOSTPOOL_RESERVE,
     logLevel: data.HOSTPOOL_LOG_LEVEL,
+    stateDir: data.HOSTPOOL_STATE_DIR ?? defaultStateDir(data.HOSTPOOL_HOST_ROOT, env),
     withoutEffect: RESERVED.filter((name) => name in set),
   };
+}
+
+/** A folder of the user's (XDG base directories). What is kept of one host means nothing on another: each root has its own. */
+function defaultStateDir(hostRoot: string, env: NodeJS.ProcessEnv): string {
+  const base = env.XDG_STATE_HOME?.startsWith('/') ? env.XDG_STATE_HOME : join(homedir(), '.local', 'state');
+  const ours = join(base, 'hostpool');
+  if (resolve(hostRoot) === '/') return ours;
+  return join(ours, 'host-roots', createHash('sha256').update(resolve(hostRoot)).digest('hex').slice(0, 16));
 }
 
 function unknownVariable(name: string): string[] {
@@ -107,6 +122,7 @@ Usage: npm start, with settings in the environment:
   HOSTPOOL_PORT       port to listen on; 0 picks one and logs it        (4400)
   HOSTPOOL_HOST_ROOT  folder below which proc/ and sys/ are read        (/)
   HOSTPOOL_RESERVE    host memory never promised, e.g. 10GiB or 512MB   (10GiB)
+  HOSTPOOL_STATE_DIR  folder of what outlives the process               ($XDG_STATE_HOME/hostpool, ~/.local/state/hostpool)
   HOSTPOOL_LOG_LEVEL  trace, debug, info, warn, error, fatal or silent (info)
 
 Options: --help, --version

@@ -32,6 +32,8 @@ async function run(config: Config): Promise<void> {
   for (const name of config.withoutEffect) logger.warn({ variable: name }, 'this variable has no effect yet');
   const allocator = openHost(config, logger);
   if (allocator === undefined) return;
+  logger.info({ stateFile: allocator.stateFile }, 'state opened');
+  await allocator.restore();
   const server = await createServer({ allocator, logger, version: VERSION });
   shutDownOnSignals({ server, allocator, logger });
   await listen(server, config, logger);
@@ -39,9 +41,10 @@ async function run(config: Config): Promise<void> {
 
 function openHost(config: Config, log: Logger): Allocator | undefined {
   try {
-    return createAllocator({ hostRoot: config.hostRoot, reserveBytes: config.reserveBytes, log });
+    const { hostRoot, reserveBytes, stateDir } = config;
+    return createAllocator({ hostRoot, reserveBytes, stateDir, log });
   } catch (error) {
-    stop(FAILED, [`cannot read this host below ${config.hostRoot}: ${(error as Error).message}`]);
+    stop(FAILED, [(error as Error).message]);
     return undefined;
   }
 }

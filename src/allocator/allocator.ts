@@ -5,9 +5,11 @@ import { closeAll, settle } from './closing.js';
 import { HostReadings } from './host.js';
 import { HostBuffers } from './host-buffers.js';
 import { Pools } from './pools.js';
+import { Repeats } from './repeats.js';
 import { Reservations } from './reservations.js';
 import type { ServiceLog } from './service-deps.js';
 import { Slots } from './slots.js';
+import { State } from './state.js';
 
 /** How the allocator is set up. */
 export interface AllocatorOptions {
@@ -15,6 +17,8 @@ export interface AllocatorOptions {
   hostRoot: string;
   /** Host memory that is never promised. */
   reserveBytes: number;
+  /** The folder of what outlives the process; undefined keeps nothing. */
+  stateDir: string | undefined;
   log: ServiceLog;
 }
 
@@ -30,14 +34,20 @@ export interface Allocator {
   isClosing(): boolean;
   /** Refuses creates from now on, waits for running ones, cancels those that take longer than `graceMs`, and ends. */
   settle(graceMs: number): Promise<void>;
-  /** Unmaps every pool and buffer, and lets go of every reservation. Resolves to the bytes unmapped. */
+  /** Where what outlives the process is; undefined when nothing does. */
+  readonly stateFile: string | undefined;
+  /** Has the pools and buffers of before again; before anything else is asked. */
+  restore(): Promise<void>;
+  /** Unmaps every pool and buffer and closes the state: the next start has all of it again. Resolves to the bytes unmapped. */
   closeAll(): Promise<number>;
 }
 
-/** Opens the host. Throws when its proc/meminfo cannot be read below the host root. */
-export function createAllocator({ hostRoot, reserveBytes, log }: AllocatorOptions): Allocator {
-  const activity = new Activity();
-  const deps = { native: new HostAllocator({ hostRoot, reserveBytes }), log, now: () => new Date(), activity };
+/** Opens the state and the host. Throws, saying what to do, when one of them is not to be had. */
+export function createAllocator({ hostRoot, reserveBytes, stateDir, log }: AllocatorOptions): Allocator {
+  const state = new State(stateDir);
+  const native = openHost(hostRoot, reserveBytes, state);
+  const [activity, repeats] = [new Activity(), new Repeats(state)];
+  const deps = { native, log, now: () => new Date(), activity, state, repeats };
   const pools = new Pools(deps);
   const buffers = new HostBuffers(deps);
   const reservations = new Reservations(deps);
@@ -48,11 +58,26 @@ export function createAllocator({ hostRoot, reserveBytes, log }: AllocatorOption
     slots: new Slots(pools),
     buffers,
     reservations,
+    stateFile: state.path,
     isClosing: () => activity.closed,
     settle: (graceMs) => settle(activity, [pools, buffers], graceMs),
+    restore: async () => {
+      await pools.restore();
+      await buffers.restore();
+    },
     closeAll: async () => {
       await reservations.close();
-      return closeAll(activity, [pools, buffers]);
+      const releasedBytes = await closeAll(activity, [pools, buffers]);
+      await state.close();
+      return releasedBytes;
     },
   };
+}
+
+function openHost(hostRoot: string, reserveBytes: number, state: State): HostAllocator {
+  try {
+    return new HostAllocator({ hostRoot, reserveBytes }, state.native);
+  } catch (cause) {
+    throw new Error(`cannot read this host below ${hostRoot}: ${(cause as Error).message}`, { cause });
+  }
 }

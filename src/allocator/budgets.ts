@@ -1,8 +1,9 @@
-import type { BudgetChange, BudgetReading, BudgetTerms } from '../../native/index.js';
+import type { AnswerRecord, BudgetChange, BudgetReading, BudgetTerms } from '../../native/index.js';
 import { isFailure, type Outcome } from './failure.js';
 import { checkName } from './names.js';
+import { madeAndGone, type Repeatable } from './repeats.js';
 import type { ServiceDeps } from './service-deps.js';
-import type { IfExists } from './specification.js';
+import { type IfExists, identityOf } from './specification.js';
 
 /** The budget that always exists. */
 export const HOST_BUDGET = 'host';
@@ -13,14 +14,14 @@ export interface Budget extends BudgetReading {
 }
 
 /** A budget to make. */
-export interface BudgetRequest extends BudgetTerms {
+export interface BudgetRequest extends BudgetTerms, Repeatable {
   name: string;
   ifExists: IfExists;
 }
 
 /** The budgets: `host`, and those with a name of their own. */
 export class Budgets {
-  constructor(private readonly deps: Pick<ServiceDeps, 'native'>) {}
+  constructor(private readonly deps: Pick<ServiceDeps, 'native' | 'repeats'>) {}
 
   /** The figures now; undefined when there is no such budget. */
   async read(name: string): Promise<Budget | undefined> {
@@ -35,8 +36,15 @@ export class Budgets {
   }
 
   /** Makes a budget, or answers with the one that `ifExists` allows. */
-  async create({ name, ifExists, ...terms }: BudgetRequest): Promise<Outcome<Budget>> {
-    return checkName(name) ?? asBudget(await this.deps.native.createBudget(name, terms, ifExists === 'Return'));
+  create(request: BudgetRequest): Promise<Outcome<Budget>> {
+    return this.deps.repeats.once<Budget>({
+      operation: 'createBudget',
+      key: request.idempotencyKey,
+      request: identityOf(request),
+      first: (answerFor) => this.#create(request, answerFor(request.name)),
+      resultOf: ({ name }) => name,
+      again: async (name) => (await this.read(name)) ?? madeAndGone('budget', name),
+    });
   }
 
   /** Changes a budget. What is undefined stays, what is null goes back to its default. */
@@ -47,6 +55,13 @@ export class Budgets {
   /** Removes a budget that holds nothing; answers what it was. */
   async delete(name: string): Promise<Outcome<Budget>> {
     return asBudget(await this.deps.native.deleteBudget(name));
+  }
+
+  async #create(request: BudgetRequest, answer: AnswerRecord | undefined): Promise<Outcome<Budget>> {
+    const { name, ifExists, idempotencyKey: _key, ...terms } = request;
+    const invalid = checkName(name);
+    if (invalid !== undefined) return invalid;
+    return asBudget(await this.deps.native.createBudget(name, terms, ifExists === 'Return', answer));
   }
 }
 

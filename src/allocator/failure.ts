@@ -46,6 +46,7 @@ const failureKinds: Record<FailureKind, true> = {
   BudgetAdmissionClosed: true,
   LeaseExpired: true,
   InvalidArgument: true,
+  StateNotSaved: true,
 };
 
 /** Whether an outcome is a failure. */

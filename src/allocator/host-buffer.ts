@@ -6,6 +6,7 @@ import type { HostBufferRequest } from './specification.js';
 export interface HostBufferEntry {
   readonly kind: 'HostBuffer';
   readonly id: string;
+  readonly number: number;
   readonly name: string | undefined;
   readonly createdAt: Date;
   readonly request: HostBufferRequest;

@@ -1,11 +1,14 @@
+import type { HostBuffer } from '../../native/index.js';
 import { isFailure, notFound, type Outcome } from './failure.js';
 import type { HostBufferEntry, HostBufferFreed } from './host-buffer.js';
 import { MemoryLife } from './lifecycle.js';
 import { withMemoryContext } from './memory-context.js';
 import { logFallBack } from './outcome-log.js';
-import { Registry, settledOf } from './registry.js';
+import { unmapped } from './placement.js';
+import { type Identity, type Listing, Registry } from './registry.js';
+import { type AnswerFor, madeAndGone } from './repeats.js';
 import type { ServiceDeps } from './service-deps.js';
-import { bufferSpecification, type HostBufferRequest } from './specification.js';
+import { bufferSpecification, type HostBufferRequest, identityOf } from './specification.js';
 
 /** The host buffers of this process. */
 export class HostBuffers {
@@ -27,20 +30,37 @@ export class HostBuffers {
 
   /** Charges, maps and faults in; waits and fails as `Pools.createPaged` does. */
   allocate(request: HostBufferRequest): Promise<Outcome<HostBufferEntry>> {
-    return this.deps.activity.track(() => this.#allocate(request));
+    const { idempotencyKey: key } = request;
+    const doing = {
+      operation: 'allocateHostBuffer',
+      key,
+      request: identityOf(request),
+      first: (answerFor: AnswerFor) => this.#allocate(request, answerFor),
+      resultOf: ({ id }: HostBufferEntry) => id,
+      again: (id: string) => this.#again(id, request),
+    };
+    return this.deps.activity.track(() => this.deps.repeats.once(doing));
   }
 
   /** Unmaps a buffer. Freeing one that was freed before is no error, an id that was never given out is. */
   async free(id: string): Promise<Outcome<HostBufferFreed>> {
     const buffer = this.#registry.get(id);
-    if (buffer === undefined || buffer.life.state === 'Destroying') return this.#freedBefore(id);
+    if (buffer === undefined || this.#registry.isLeaving(buffer)) return this.#freedBefore(id);
     const releasedBytes = await this.#registry.remove(buffer);
+    if (isFailure(releasedBytes)) return releasedBytes;
     return { kind: 'HostBufferFreed', id, released: true, releasedBytes };
   }
 
-  /** Unmaps every buffer. Resolves to the bytes released. */
+  /** Unmaps every buffer; their specifications are kept. Resolves to the bytes released. */
   closeAll(): Promise<number> {
-    return this.#registry.removeAll();
+    return this.#registry.unmapAll();
+  }
+
+  /** Makes the buffers that were kept anew, as `Pools.restore` does; their bytes are gone. */
+  async restore(): Promise<void> {
+    for (const { identity, kept } of this.#registry.kept()) {
+      await this.#restore(kept.request as HostBufferRequest, identity);
+    }
   }
 
   /** Stops every running prefault. */
@@ -53,21 +73,43 @@ export class HostBuffers {
     return { kind: 'HostBufferFreed', id, released: false, releasedBytes: 0 };
   }
 
-  async #allocate(request: HostBufferRequest): Promise<Outcome<HostBufferEntry>> {
-    const { name, wait } = request;
-    const specification = bufferSpecification(request);
-    const make = () => this.#map(request);
-    const buffer = await this.#registry.create({ name, ifExists: 'Error', specification, make });
-    return wait ? settledOf(buffer) : buffer;
+  async #again(id: string, { wait }: HostBufferRequest): Promise<Outcome<HostBufferEntry>> {
+    const buffer = this.#registry.get(id);
+    if (buffer === undefined) return madeAndGone('host buffer', id);
+    return wait ? this.#registry.settled(buffer) : buffer;
   }
 
-  async #map(request: HostBufferRequest): Promise<Outcome<HostBufferEntry>> {
+  async #allocate(request: HostBufferRequest, answerFor: AnswerFor): Promise<Outcome<HostBufferEntry>> {
+    const { name, wait } = request;
+    const make = () => {
+      const identity = this.#registry.newIdentity();
+      return this.#map(request, identity, { keepFailed: !wait, answer: answerFor(identity.id) });
+    };
+    const specification = bufferSpecification(request);
+    const buffer = await this.#registry.create({ name, ifExists: 'Error', specification, make });
+    return wait ? this.#registry.settled(buffer) : buffer;
+  }
+
+  async #map(request: HostBufferRequest, identity: Identity, listing: Listing): Promise<Outcome<HostBufferEntry>> {
     const native = await this.deps.native.mapHostBuffer(request);
     if (isFailure(native)) return withMemoryContext(this.deps.native, native, request.memory);
     const life = new MemoryLife(native, request.memory.prefault);
     const { requestedBytes } = native;
-    logFallBack(this.deps.log, 'host buffer', request.name, native.placement());
-    const entry = { ...this.#registry.newEntry(request.name), request, requestedBytes, life };
-    return this.#registry.add({ kind: 'HostBuffer', ...entry }, !request.wait);
+    const { name } = request;
+    logFallBack(this.deps.log, 'host buffer', name, native.placement());
+    return this.#registry.addOne({ kind: 'HostBuffer', ...identity, name, request, requestedBytes, life }, listing);
+  }
+
+  async #restore(request: HostBufferRequest, identity: Identity): Promise<void> {
+    const { name, memory, nbytes: requestedBytes } = request;
+    const make = () => this.#map(request, identity, { keepFailed: true, restored: true });
+    const specification = bufferSpecification(request);
+    const buffer = await this.#registry.create({ name, ifExists: 'Error', specification, make });
+    if (!isFailure(buffer)) return;
+    const { id } = identity;
+    this.deps.log.error({ name, id, failure: buffer }, 'host buffer could not be restored: it is tried again at the next start');
+    const life = MemoryLife.failed<HostBuffer>(unmapped(memory), buffer);
+    await life.settled;
+    this.#registry.addFailed({ kind: 'HostBuffer', ...identity, name, request, requestedBytes, life }, life.settled);
   }
 }

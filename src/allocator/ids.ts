@@ -1,23 +1,29 @@
-import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
+import { createHmac, timingSafeEqual } from 'node:crypto';
 
 /**
  * Gives out opaque ids such as `buf_1c_9f86d081884c7d65` and recognises the ones it gave out without remembering them:
- * the last part signs the first two with a key that ends with the process. Recognising matters for buffers, which may
+ * the last part signs the first two with a key that is kept with the state. Recognising matters for buffers, which may
  * be freed twice without error, however many there have been.
  */
 export class IdIssuer {
-  readonly #key = randomBytes(32);
-  #count = 0;
+  #count: number;
 
-  constructor(private readonly prefix: string) {}
-
-  /** A new id. */
-  issue(): string {
-    this.#count += 1;
-    return this.idOf(this.#count);
+  /** `last` is the last number that was given out. */
+  constructor(
+    private readonly prefix: string,
+    private readonly key: Uint8Array,
+    last = 0,
+  ) {
+    this.#count = last;
   }
 
-  /** The id of something that is numbered elsewhere. */
+  /** A new number. */
+  nextNumber(): number {
+    this.#count += 1;
+    return this.#count;
+  }
+
+  /** The id of what has that number. */
   idOf(number: number): string {
     const body = `${this.prefix}_${number.toString(36)}`;
     return `${body}_${this.#sign(body)}`;
@@ -38,6 +44,6 @@ export class IdIssuer {
   }
 
   #sign(body: string): string {
-    return createHmac('sha256', this.#key).update(body).digest('hex').slice(0, 16);
+    return createHmac('sha256', this.key).update(body).digest('hex').slice(0, 16);
   }
 }

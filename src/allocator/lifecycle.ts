@@ -32,6 +32,18 @@ export class MemoryLife<M extends Mapping> {
     this.settled = prefault ? this.#faultIn(mapping) : this.#readyAtOnce();
   }
 
+  /** The life of memory that could not be had: Failed once `settled` has resolved. */
+  static failed<M extends Mapping>(placement: MemoryPlacement, failure: Failure): MemoryLife<M> {
+    const neverMapped: Mapping = {
+      placement: () => placement,
+      progress: () => ({ residentBytes: 0, totalBytes: placement.mappedBytes, done: false, threads: 0 }),
+      prefault: () => Promise.resolve(failure),
+      cancel: () => undefined,
+      close: () => Promise.resolve(0),
+    };
+    return new MemoryLife(neverMapped as M, true);
+  }
+
   /** Where it is in its life. */
   get state(): PoolState {
     return this.#state;

@@ -1,9 +1,7 @@
 import type { HostAllocator, Failure as NativeFailure } from '../../native/index.js';
 import type { MemoryContext } from './failure.js';
-import { DEFAULT_HUGEPAGE, isHugetlb, type MemoryRequest } from './specification.js';
-
-/** The smallest ordinary page; a larger one is a multiple of it. */
-const ORDINARY_PAGE = 4096;
+import { pageBytes as pageBytesOf } from './placement.js';
+import { isHugetlb, type MemoryRequest } from './specification.js';
 
 /** What was asked for, as far as ways out depend on it. */
 type AskedMemory = Pick<MemoryRequest, 'backing' | 'hugepageSize'> & Partial<MemoryRequest>;
@@ -15,7 +13,7 @@ export async function withMemoryContext(
   memory: AskedMemory,
 ): Promise<NativeFailure & MemoryContext> {
   const hugetlb = isHugetlb(memory.backing);
-  const pageBytes = hugetlb ? (memory.hugepageSize ?? DEFAULT_HUGEPAGE) : ORDINARY_PAGE;
+  const pageBytes = pageBytesOf(memory);
   if (failure.kind === 'BudgetExceeded') return { ...failure, pageBytes };
   if (!hugetlb || memory.onHugepageShortage === 'FallBack' || !isShortOnNode(failure)) return failure;
   const { hugepages } = await native.readHost();

@@ -16,6 +16,7 @@ export type SlotKeeper = Pick<LogicalHostPool, 'stats' | 'allocateSlots' | 'free
 
 interface EntryBase {
   readonly id: string;
+  readonly number: number;
   readonly name: string;
   readonly createdAt: Date;
 }

@@ -1,8 +1,10 @@
-import { isFailure, notFound, type Outcome, poolNotReady } from './failure.js';
+import type { V4PagedHostPool } from '../../native/index.js';
+import { type Failure, isFailure, notFound, type Outcome, poolNotReady } from './failure.js';
 import { MemoryLife } from './lifecycle.js';
 import { withMemoryContext } from './memory-context.js';
 import { checkName } from './names.js';
 import { logFallBack } from './outcome-log.js';
+import { unmapped } from './placement.js';
 import {
   type LogicalPoolEntry,
   type PagedPoolEntry,
@@ -14,9 +16,11 @@ import {
   type SlotKeeper,
   slotsOfPool,
 } from './pool.js';
-import { Registry, settledOf } from './registry.js';
+import { type Identity, type Listing, Registry } from './registry.js';
+import { madeAndGone } from './repeats.js';
 import type { ServiceDeps } from './service-deps.js';
 import {
+  identityOf,
   type LogicalPoolRequest,
   logicalSpecification,
   type PagedPoolRequest,
@@ -63,7 +67,7 @@ export class Pools {
 
   /** Makes a pool of slots without bytes, or answers with the one that `ifExists` allows. */
   createLogical(request: LogicalPoolRequest): Promise<Outcome<LogicalPoolEntry>> {
-    return this.deps.activity.track(() => this.#createLogical(request));
+    return this.deps.activity.track(() => this.#onceFor('createLogicalHostPool', request, (listing) => this.#createLogical(request, listing)));
   }
 
   /**
@@ -71,7 +75,7 @@ export class Pools {
    * failure; without, once it is mapped, and a later failure stays visible as a failed pool.
    */
   createPaged(request: PagedPoolRequest): Promise<Outcome<PagedPoolEntry>> {
-    return this.deps.activity.track(() => this.#createPaged(request));
+    return this.deps.activity.track(() => this.#onceFor('createV4PagedPool', request, (listing) => this.#createPaged(request, listing)));
   }
 
   /** What creating it would do now. */
@@ -95,13 +99,25 @@ export class Pools {
     const pool = this.#registry.get(id);
     if (pool === undefined) return notFound('pool', id);
     const releasedBytes = await this.#registry.remove(pool);
+    if (isFailure(releasedBytes)) return releasedBytes;
     if (pool.kind === 'LogicalHostPool') pool.native.close();
     return { kind: 'PoolDestroyed', id, name: pool.name, releasedBytes };
   }
 
-  /** Unmaps every pool. Resolves to the bytes released. */
+  /** Unmaps every pool; their specifications are kept. Resolves to the bytes released. */
   closeAll(): Promise<number> {
-    return this.#registry.removeAll();
+    return this.#registry.unmapAll();
+  }
+
+  /**
+   * Makes the pools that were kept anew: mapped when it resolves, then faulted in; their slots are free, their bytes gone.
+   * One that does not fit now is listed as failed, and tried again at the next start.
+   */
+  async restore(): Promise<void> {
+    for (const { identity, kept } of this.#registry.kept()) {
+      if (kept.kind === 'LogicalHostPool') await this.#restoreLogical(kept.request as LogicalPoolRequest, identity);
+      else await this.#restorePaged(kept.request as PagedPoolRequest, identity);
+    }
   }
 
   /** Stops every running prefault. */
@@ -109,38 +125,98 @@ export class Pools {
     this.#registry.cancelRunning();
   }
 
-  async #createLogical(request: LogicalPoolRequest): Promise<Outcome<LogicalPoolEntry>> {
+  #onceFor<Made extends PoolEntry>(
+    operation: string,
+    request: LogicalPoolRequest | PagedPoolRequest,
+    create: (listing: (id: string) => Pick<Listing, 'answer'>) => Promise<Outcome<Made>>,
+  ): Promise<Outcome<Made>> {
+    return this.deps.repeats.once<Made>({
+      operation,
+      key: request.idempotencyKey,
+      request: identityOf(request),
+      first: (answerFor) => create((id) => ({ answer: answerFor(id) })),
+      resultOf: ({ id }) => id,
+      again: (id) => this.#again(id, request) as Promise<Outcome<Made>>,
+    });
+  }
+
+  async #again(id: string, request: LogicalPoolRequest | PagedPoolRequest): Promise<Outcome<PoolEntry>> {
+    const pool = this.#registry.get(id);
+    if (pool === undefined) return madeAndGone('pool', id);
+    return 'wait' in request && request.wait ? this.#registry.settled(pool) : pool;
+  }
+
+  async #createLogical(request: LogicalPoolRequest, answer: AnswerById): Promise<Outcome<LogicalPoolEntry>> {
     const { name, ifExists } = request;
-    const make = async () => this.#makeLogical(request);
+    const make = async () => {
+      const identity = this.#registry.newIdentity();
+      return this.#makeLogical(request, identity, { keepFailed: false, ...answer(identity.id) });
+    };
     const creation = { name, ifExists, specification: logicalSpecification(request), make };
     return (await this.#registry.create(creation)) as Outcome<LogicalPoolEntry>;
   }
 
-  async #createPaged(request: PagedPoolRequest): Promise<Outcome<PagedPoolEntry>> {
+  async #createPaged(request: PagedPoolRequest, answer: AnswerById): Promise<Outcome<PagedPoolEntry>> {
     const { name, ifExists, wait } = request;
-    const make = () => this.#mapPaged(request);
+    const make = async () => {
+      const identity = this.#registry.newIdentity();
+      return this.#mapPaged(request, identity, { keepFailed: !wait, ...answer(identity.id) });
+    };
     const creation = { name, ifExists, specification: pagedSpecification(request), make };
     const pool = (await this.#registry.create(creation)) as Outcome<PagedPoolEntry>;
-    return wait ? settledOf(pool) : pool;
+    return wait ? this.#registry.settled(pool) : pool;
   }
 
-  #makeLogical(request: LogicalPoolRequest): Outcome<LogicalPoolEntry> {
-    const native = this.deps.native.createLogicalHostPool({ size: request.size, pageSize: request.pageSize });
+  async #makeLogical(
+    request: LogicalPoolRequest,
+    identity: Identity,
+    listing: Listing,
+  ): Promise<Outcome<LogicalPoolEntry>> {
+    const { name, size, pageSize } = request;
+    const native = this.deps.native.createLogicalHostPool({ size, pageSize });
     if (isFailure(native)) return native;
-    const entry = { ...this.#registry.newEntry(request.name), request, native, life: undefined };
-    return this.#registry.add({ kind: 'LogicalHostPool', ...entry }, false);
+    return this.#registry.addOne({ kind: 'LogicalHostPool', ...identity, name, request, native, life: undefined }, listing);
   }
 
-  async #mapPaged(request: PagedPoolRequest): Promise<Outcome<PagedPoolEntry>> {
+  async #mapPaged(request: PagedPoolRequest, identity: Identity, listing: Listing): Promise<Outcome<PagedPoolEntry>> {
     const native = await this.deps.native.mapV4PagedPool(request);
     if (isFailure(native)) return withMemoryContext(this.deps.native, native, request.memory);
     const life = new MemoryLife(native, request.memory.prefault);
     const { requestedBytes } = native;
-    logFallBack(this.deps.log, 'pool', request.name, native.placement());
-    const entry = { ...this.#registry.newEntry(request.name), request, requestedBytes, life };
-    return this.#registry.add({ kind: 'V4PagedHostPool', ...entry }, !request.wait);
+    const { name } = request;
+    logFallBack(this.deps.log, 'pool', name, native.placement());
+    return this.#registry.addOne({ kind: 'V4PagedHostPool', ...identity, name, request, requestedBytes, life }, listing);
+  }
+
+  async #restoreLogical(request: LogicalPoolRequest, identity: Identity): Promise<void> {
+    const make = () => this.#makeLogical(request, identity, RESTORED);
+    const specification = logicalSpecification(request);
+    const pool = await this.#registry.create({ name: request.name, ifExists: 'Error', specification, make });
+    if (isFailure(pool)) this.#logNotRestored(request.name, identity, pool);
+  }
+
+  async #restorePaged(request: PagedPoolRequest, identity: Identity): Promise<void> {
+    const make = () => this.#mapPaged(request, identity, RESTORED);
+    const specification = pagedSpecification(request);
+    const pool = await this.#registry.create({ name: request.name, ifExists: 'Error', specification, make });
+    if (!isFailure(pool)) return;
+    this.#logNotRestored(request.name, identity, pool);
+    const life = MemoryLife.failed<V4PagedHostPool>(unmapped(request.memory), pool);
+    await life.settled;
+    const { name, layerNum, numHostPages, itemBytes } = request;
+    const requestedBytes = layerNum * numHostPages * itemBytes;
+    this.#registry.addFailed({ kind: 'V4PagedHostPool', ...identity, name, request, requestedBytes, life }, life.settled);
+  }
+
+  #logNotRestored(name: string, { id }: Identity, failure: Failure): void {
+    this.deps.log.error({ name, id, failure }, 'pool could not be restored: it is tried again at the next start');
   }
 }
+
+/** The answer to save with the pool that gets an id. */
+type AnswerById = (id: string) => Pick<Listing, 'answer'>;
+
+const RESTORED: Listing = { keepFailed: true, restored: true };
 
 function isLive(pool: PoolEntry): boolean {
   const state = poolState(pool);

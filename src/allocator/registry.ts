@@ -1,4 +1,5 @@
-import { type FailureOf, invalidArgument, isFailure, nameTaken, type Outcome } from './failure.js';
+import type { AnswerRecord, EntryKind, EntryRecord } from '../../native/index.js';
+import { type Failure, type FailureOf, invalidArgument, isFailure, nameTaken, type Outcome } from './failure.js';
 import { IdIssuer } from './ids.js';
 import type { Mapping, MemoryLife } from './lifecycle.js';
 import { checkName, NameRegistry } from './names.js';
@@ -14,8 +15,13 @@ export const MAX_FAILED = 1_000;
 
 /** What a registry keeps. */
 export interface Registered {
+  readonly kind: string;
   readonly id: string;
+  readonly number: number;
   readonly name: string | undefined;
+  readonly createdAt: Date;
+  /** What it was asked as: what is kept of it. */
+  readonly request: object;
   /** The life of its memory; undefined when it has none. */
   readonly life: MemoryLife<Mapping> | undefined;
 }
@@ -28,21 +34,46 @@ export interface Creation<T> {
   readonly make: () => Promise<Outcome<T>>;
 }
 
-/** The pools, or the buffers, of this process: ids, names, how many, and how they go. */
+/** Which one: new, or one that was kept. */
+export type Identity = Pick<Registered, 'id' | 'number' | 'createdAt'>;
+
+/** How one is put on the list. */
+export interface Listing {
+  /** Whether it stays on the list when its prefault fails. */
+  readonly keepFailed: boolean;
+  /** The answer to save with it. */
+  readonly answer?: AnswerRecord | undefined;
+  /** It has been kept already, and stays so when it fails: the next start tries again. */
+  readonly restored?: boolean;
+}
+
+/** What is kept of one, as its specification says. */
+export interface Kept {
+  readonly kind: string;
+  readonly request: object;
+}
+
+/** The pools, or the buffers, of this host: ids, names, how many, how they are kept and how they go. */
 export class Registry<T extends Registered> {
+  readonly #entryKind: EntryKind;
   readonly #ids: IdIssuer;
   readonly #byId = new Map<string, T>();
   readonly #names = new NameRegistry<T>();
   readonly #failed = new Set<T>();
+  /** Those that are on disk. */
+  readonly #recorded = new Set<T>();
+  readonly #removals = new Map<T, Promise<Outcome<number>>>();
+  readonly #settled = new WeakMap<T, Promise<Failure | undefined>>();
   /** Those that are being made, and those that are on the list and have not failed. */
   #live = 0;
 
   constructor(
     private readonly what: 'pool' | 'host buffer',
     idPrefix: string,
-    private readonly deps: Pick<ServiceDeps, 'log' | 'now'>,
+    private readonly deps: Pick<ServiceDeps, 'log' | 'now' | 'state'>,
   ) {
-    this.#ids = new IdIssuer(idPrefix);
+    this.#entryKind = what === 'pool' ? 'Pool' : 'HostBuffer';
+    this.#ids = new IdIssuer(idPrefix, deps.state.idKey, deps.state.lastNumber(this.#entryKind));
   }
 
   /** The one with that id. */
@@ -72,29 +103,77 @@ export class Registry<T extends Registered> {
   }
 
   /** What every new one starts with. */
-  newEntry<Name extends string | undefined>(name: Name): { id: string; name: Name; createdAt: Date } {
-    return { id: this.#ids.issue(), name, createdAt: this.deps.now() };
+  newIdentity(): Identity {
+    const number = this.#ids.nextNumber();
+    return { id: this.#ids.idOf(number), number, createdAt: this.deps.now() };
   }
 
-  /** Puts one that `create` makes on the list. When its prefault fails it gives up its name, and stays only if `keepFailed`. */
-  add<Added extends T>(entry: Added, keepFailed: boolean): Added {
+  /** Those that were kept, by number: which they are, and what they were asked as. */
+  kept(): { readonly identity: Identity; readonly kept: Kept }[] {
+    const records = this.deps.state.entries(this.#entryKind);
+    return records.map(({ number, createdAt, specification }) => {
+      const identity = { id: this.#ids.idOf(number), number, createdAt: new Date(createdAt) };
+      return { identity, kept: JSON.parse(specification) as Kept };
+    });
+  }
+
+  /**
+   * Puts those that `create` makes on the list, once all of them are on disk; when they cannot be saved, gives them all
+   * back. One whose prefault fails gives up its name, its record, and its place unless that is to be kept.
+   */
+  async add<Added extends T>(entries: Added[], listing: Listing): Promise<Outcome<Added[]>> {
+    for (const { life } of entries) life?.settled.catch(() => undefined);
+    const notSaved = listing.restored ? undefined : await this.#save(entries, listing.answer);
+    if (notSaved !== undefined) {
+      await Promise.all(entries.map(({ life }) => life?.destroy()));
+      return notSaved;
+    }
+    for (const entry of entries) {
+      this.#recorded.add(entry);
+      this.#byId.set(entry.id, entry);
+      if (entry.life !== undefined) this.#follow(entry, entry.life, listing);
+    }
+    return entries;
+  }
+
+  /** Puts one that was kept, and could not be had again, on the list of failed ones; its record stays. */
+  addFailed(entry: T, settled: Promise<Failure | undefined>): void {
+    this.#recorded.add(entry);
     this.#byId.set(entry.id, entry);
-    if (entry.life !== undefined) void this.#followUp(entry, entry.life, keepFailed);
-    return entry;
+    this.#failed.add(entry);
+    this.#settled.set(entry, settled);
   }
 
-  /** Frees the name at once, then unmaps; a running prefault is cancelled. Resolves to the bytes released. */
-  async remove(entry: T): Promise<number> {
-    const releasing = entry.life?.destroy() ?? 0;
-    this.#releaseName(entry);
-    const releasedBytes = await releasing;
-    this.#forget(entry);
-    return releasedBytes;
+  /** As `add`, for one. */
+  async addOne<Added extends T>(entry: Added, listing: Listing): Promise<Outcome<Added>> {
+    const added = await this.add([entry], listing);
+    return isFailure(added) ? added : entry;
   }
 
-  /** Removes all, those that are being removed already included. Resolves to the bytes released. */
-  async removeAll(): Promise<number> {
-    const released = await Promise.all(this.list().map((entry) => this.remove(entry)));
+  /** The outcome of a create that waits for the memory: ready, or why it is not; what is left of it is gone by then. */
+  async settled<Made extends T>(made: Outcome<Made>): Promise<Outcome<Made>> {
+    if (isFailure(made)) return made;
+    return (await this.#settled.get(made)) ?? made;
+  }
+
+  /** Whether it is being removed. */
+  isLeaving(entry: T): boolean {
+    return this.#removals.has(entry);
+  }
+
+  /**
+   * Forgets it on disk, then frees the name and unmaps; a running prefault is cancelled. Resolves to the bytes released, the
+   * same for every caller, or to why it could not be forgotten: then it stays as it is.
+   */
+  remove(entry: T): Promise<Outcome<number>> {
+    const removal = this.#removals.get(entry) ?? this.#remove(entry).finally(() => this.#removals.delete(entry));
+    this.#removals.set(entry, removal);
+    return removal;
+  }
+
+  /** Unmaps all, and keeps their records: the next start has them again. Resolves to the bytes released. */
+  async unmapAll(): Promise<number> {
+    const released = await Promise.all(this.list().map((entry) => this.#unmap(entry)));
     return released.reduce((sum, bytes) => sum + bytes, 0);
   }
 
@@ -121,17 +200,70 @@ export class Registry<T extends Registered> {
     }
   }
 
-  async #followUp(entry: T, life: MemoryLife<Mapping>, keepFailed: boolean): Promise<void> {
+  async #remove(entry: T): Promise<Outcome<number>> {
+    const notSaved = await this.#dropRecord(entry);
+    return notSaved ?? this.#unmap(entry);
+  }
+
+  async #unmap(entry: T): Promise<number> {
+    const releasing = entry.life?.destroy() ?? 0;
+    this.#releaseName(entry);
+    const releasedBytes = await releasing;
+    this.#forget(entry);
+    return releasedBytes;
+  }
+
+  /** A failed one whose name comes up again has been replaced: its record goes when the new one comes. */
+  async #save(entries: T[], answer: AnswerRecord | undefined): Promise<Failure | undefined> {
+    const names = new Set(entries.flatMap(({ name }) => name ?? []));
+    const replaced = [...this.#failed].filter(({ name }) => name !== undefined && names.has(name));
+    const drop = replaced.map(({ number }) => ({ kind: this.#entryKind, number }));
+    const notSaved = await this.deps.state.save({ put: entries.map((entry) => this.#recordOf(entry)), drop, answer });
+    if (notSaved === undefined) for (const entry of replaced) this.#recorded.delete(entry);
+    return notSaved;
+  }
+
+  async #dropRecord(entry: T): Promise<Failure | undefined> {
+    if (!this.#recorded.has(entry)) return undefined;
+    const notSaved = await this.deps.state.save({ drop: [{ kind: this.#entryKind, number: entry.number }] });
+    if (notSaved === undefined) this.#recorded.delete(entry);
+    return notSaved;
+  }
+
+  #recordOf({ kind, number, name, createdAt, request }: T): EntryRecord {
+    const specification = JSON.stringify({ kind, request } satisfies Kept);
+    const record = { kind: this.#entryKind, number, specification, createdAt: createdAt.getTime() };
+    return name === undefined ? record : { ...record, name };
+  }
+
+  #follow(entry: T, life: MemoryLife<Mapping>, listing: Listing): void {
+    const settled = this.#followUp(entry, life, listing);
+    settled.catch(() => undefined);
+    this.#settled.set(entry, settled);
+  }
+
+  async #followUp(entry: T, life: MemoryLife<Mapping>, { keepFailed, restored }: Listing): Promise<Failure | undefined> {
     try {
       const failure = await life.settled;
-      if (failure === undefined) return;
+      if (failure === undefined) return undefined;
       logFailedPrefault(this.deps.log, entry, failure);
+      if (life.state === 'Failed') await this.#fail(entry, keepFailed, restored === true);
+      return failure;
     } catch (err) {
       this.deps.log.error({ what: this.what, name: entry.name, id: entry.id, err }, 'prefault broke');
+      await this.#fail(entry, keepFailed, restored === true);
+      throw err;
+    }
+  }
+
+  async #fail(entry: T, keepFailed: boolean, keepRecord: boolean): Promise<void> {
+    if (!keepRecord) {
+      const notSaved = await this.#dropRecord(entry);
+      if (notSaved !== undefined) this.deps.log.error({ id: entry.id, failure: notSaved }, 'a failed create is still kept');
     }
     this.#releaseName(entry);
-    if (keepFailed && life.state === 'Failed') this.#keepFailed(entry);
-    else if (life.state === 'Failed') this.#forget(entry);
+    if (keepFailed) this.#keepFailed(entry);
+    else this.#forget(entry);
   }
 
   #keepFailed(entry: T): void {
@@ -146,6 +278,7 @@ export class Registry<T extends Registered> {
   }
 
   #forget(entry: T): void {
+    this.#recorded.delete(entry);
     if (this.#byId.delete(entry.id) && !this.#failed.delete(entry)) this.#live -= 1;
   }
 }
@@ -153,10 +286,4 @@ export class Registry<T extends Registered> {
 function tooMany(what: string): FailureOf<'InvalidArgument'> {
   const message = `At most ${MAX_LIVE} ${what}s live at once, since each costs this process memory: destroy some first.`;
   return invalidArgument('name', message);
-}
-
-/** The outcome of a create whose maker waits for the memory: ready, or why it is not. */
-export async function settledOf<T extends { life: MemoryLife<Mapping> }>(made: Outcome<T>): Promise<Outcome<T>> {
-  if (isFailure(made)) return made;
-  return (await made.life.settled) ?? made;
 }

@@ -1,5 +1,6 @@
 import type { ReservationReading, ReservationSpec } from '../../native/index.js';
 import { type FailureOf, invalidArgument } from './failure.js';
+import type { Repeatable } from './repeats.js';
 
 /** Memory that another process maps itself. */
 export interface Reservation extends Omit<ReservationReading, 'id' | 'createdAt' | 'expiresAt'> {
@@ -10,7 +11,7 @@ export interface Reservation extends Omit<ReservationReading, 'id' | 'createdAt'
 }
 
 /** Memory to count for somebody. */
-export type ReservationRequest = ReservationSpec;
+export interface ReservationRequest extends ReservationSpec, Repeatable {}
 
 /** The longest holder, in characters (UTF-16 code units). */
 export const MAX_HOLDER_LENGTH = 256;

@@ -1,22 +1,25 @@
-import { HostReservations, type ReservationReading } from '../../native/index.js';
+import { type AnswerRecord, HostReservations, type ReservationReading } from '../../native/index.js';
 import { isFailure, leaseExpired, notFound, type Outcome } from './failure.js';
 import { IdIssuer } from './ids.js';
 import { withMemoryContext } from './memory-context.js';
 import { checkHolder, type Reservation, type ReservationRequest, reservationOf } from './reservation.js';
+import { type AnswerFor, madeAndGone } from './repeats.js';
 import type { ServiceDeps } from './service-deps.js';
+import { identityOf } from './specification.js';
 
 /** How often ends that nobody called about are looked for, to be logged; the memory itself is given back at once. */
 const LOG_INTERVAL_MS = 250;
 
 /** What other processes hold: the ids they know it by, and the log of its grants and ends. */
 export class Reservations {
-  readonly #ids = new IdIssuer('reservation');
+  readonly #ids: IdIssuer;
   readonly #native: HostReservations;
   readonly #logTimer: NodeJS.Timeout;
 
   /** Throws when the system has no thread or descriptor to watch processes with. */
   constructor(private readonly deps: ServiceDeps) {
-    this.#native = new HostReservations(deps.native);
+    this.#ids = new IdIssuer('reservation', deps.state.idKey);
+    this.#native = new HostReservations(deps.native, deps.state.native);
     this.#logTimer = setInterval(() => this.#logEnds(), LOG_INTERVAL_MS).unref();
   }
 
@@ -28,50 +31,68 @@ export class Reservations {
 
   /** Counts memory that somebody maps, until it is released, expires or its process dies. */
   reserve(request: ReservationRequest): Promise<Outcome<Reservation>> {
-    return this.deps.activity.track(() => this.#reserve(request));
+    const doing = {
+      operation: 'reserveHostMemory',
+      key: request.idempotencyKey,
+      request: identityOf(request),
+      // The addon knows the number, and puts it into the answer.
+      first: (answerFor: AnswerFor) => this.#reserve(request, answerFor('')),
+      resultOf: ({ id }: Reservation) => String(this.#ids.numberOf(id)),
+      again: (number: string) => this.#find(Number(number)),
+    };
+    return this.deps.activity.track(() => this.deps.repeats.once(doing));
   }
 
   /** Its holder has faulted it in. Twice is no error. */
-  commit(id: string): Outcome<Reservation> {
+  commit(id: string): Promise<Outcome<Reservation>> {
     return this.#change(id, (number) => this.#native.commit(number));
   }
 
   /** It lasts so many seconds from now. */
-  renew(id: string, ttlSeconds: number): Outcome<Reservation> {
+  renew(id: string, ttlSeconds: number): Promise<Outcome<Reservation>> {
     return this.#change(id, (number) => this.#native.renew(number, ttlSeconds));
   }
 
   /** Gives it back. Twice is no error. */
-  release(id: string): Outcome<Reservation> {
-    const released = this.#change(id, (number) => this.#native.release(number));
+  async release(id: string): Promise<Outcome<Reservation>> {
+    const released = await this.#change(id, (number) => this.#native.release(number));
     this.#logEnds();
     return released;
   }
 
-  /** Logs what has ended and what ends with this process, and stops looking. */
+  /** Logs what has ended, and stops looking. What is live goes on: the next start has it again. */
   async close(): Promise<void> {
     clearInterval(this.#logTimer);
     this.#logEnds();
+    if (this.deps.state.path !== undefined) return;
     const live = await this.list();
     if (live.length === 0) return;
     const bytes = live.reduce((sum, reservation) => sum + reservation.bytes, 0);
     this.deps.log.warn({ reservations: live.length, bytes }, 'reservations end with this process');
   }
 
-  async #reserve(request: ReservationRequest): Promise<Outcome<Reservation>> {
+  async #find(number: number): Promise<Outcome<Reservation>> {
+    const reading = await this.#native.find(number);
+    return reading == null ? madeAndGone('reservation', this.#ids.idOf(number)) : this.#reservation(reading);
+  }
+
+  async #reserve(request: ReservationRequest, answer: AnswerRecord | undefined): Promise<Outcome<Reservation>> {
     const invalid = checkHolder(request.holder);
     if (invalid !== undefined) return invalid;
-    const reading = await this.#native.reserve(request);
+    const reading = await this.#native.reserve(request, answer);
     if (isFailure(reading)) return withMemoryContext(this.deps.native, reading, request);
     const reservation = this.#reservation(reading);
     this.deps.log.info(logFields(reservation), 'reservation granted');
     return reservation;
   }
 
-  #change(id: string, change: (number: number) => Outcome<ReservationReading>): Outcome<Reservation> {
+  async #change(
+    id: string,
+    change: (number: number) => Promise<Outcome<ReservationReading>>,
+  ): Promise<Outcome<Reservation>> {
     const number = this.#ids.numberOf(id);
     if (number === undefined) return notFound('reservation', id);
-    const outcome = change(number);
+    const outcome = await change(number);
     if (!isFailure(outcome)) return reservationOf(outcome, id);
     if (outcome.kind === 'NotFound') return notFound('reservation', id);
     return outcome.kind === 'LeaseExpired' ? leaseExpired(outcome, id) : outcome;

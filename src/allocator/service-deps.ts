@@ -1,5 +1,7 @@
 import type { HostAllocator } from '../../native/index.js';
 import type { Activity } from './activity.js';
+import type { Repeats } from './repeats.js';
+import type { State } from './state.js';
 
 /** Where the service writes what operators should see; pino fits. */
 export interface ServiceLog {
@@ -14,4 +16,6 @@ export interface ServiceDeps {
   readonly log: ServiceLog;
   readonly now: () => Date;
   readonly activity: Activity;
+  readonly state: State;
+  readonly repeats: Repeats;
 }

@@ -1,4 +1,5 @@
 import type { Backing, HostBufferSpec, Layout, MemoryWish, V4PagedPoolSpec } from '../../native/index.js';
+import type { Repeatable } from './repeats.js';
 
 /** What a create does when a live pool has that name: fail, or answer with a pool of the same specification. */
 export type IfExists = 'Error' | 'Return';
@@ -9,7 +10,7 @@ export interface MemoryRequest extends MemoryWish {
 }
 
 /** A pool of slots without bytes. */
-export interface LogicalPoolRequest {
+export interface LogicalPoolRequest extends Repeatable {
   name: string;
   size: number;
   pageSize: number;
@@ -18,14 +19,14 @@ export interface LogicalPoolRequest {
 }
 
 /** A pool of slots with bytes behind them. */
-export interface PagedPoolRequest extends Omit<V4PagedPoolSpec, 'memory'> {
+export interface PagedPoolRequest extends Omit<V4PagedPoolSpec, 'memory'>, Repeatable {
   memory: MemoryRequest;
   wait: boolean;
   ifExists: IfExists;
 }
 
 /** One piece of host memory. */
-export interface HostBufferRequest extends Omit<HostBufferSpec, 'memory'> {
+export interface HostBufferRequest extends Omit<HostBufferSpec, 'memory'>, Repeatable {
   name?: string;
   memory: MemoryRequest;
   wait: boolean;
@@ -56,6 +57,12 @@ export function differences(left: Specification, right: Specification): string[]
   const fields = new Set([...Object.keys(left), ...Object.keys(right)]);
   const isMeant = (field: string) => field !== HUGEPAGE_SIZE || (field in left && field in right);
   return [...fields].filter((field) => isMeant(field) && left[field] !== right[field]);
+}
+
+/** What makes it this request and no other: how it is waited for and named for repeats does not. */
+export function identityOf<Request extends Repeatable>(request: Request): object {
+  const { idempotencyKey: _key, wait: _wait, ...rest } = request as Request & { wait?: boolean };
+  return rest;
 }
 
 const HUGEPAGE_SIZE = 'memory.hugepageSize';

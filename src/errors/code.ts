@@ -19,4 +19,5 @@ export const codeOf: Record<FailureKind, ErrorCode> = {
   BudgetAdmissionClosed: 'BUDGET_ADMISSION_CLOSED',
   LeaseExpired: 'LEASE_EXPIRED',
   InvalidArgument: 'INVALID_ARGUMENT',
+  StateNotSaved: 'STATE_NOT_SAVED',
 };

@@ -27,7 +27,7 @@ export function remediesFor(failure: Failure & MemoryContext): Remedy[] {
     case 'NotFound':
       return [
         act(
-          'List what exists with pools, hostBuffers, budgets or reservations; ids end with the server that gave them.',
+          'List what exists with pools, hostBuffers, budgets or reservations; ids are good as long as what they name.',
         ),
       ];
     case 'NameTaken':
@@ -52,6 +52,8 @@ export function remediesFor(failure: Failure & MemoryContext): Remedy[] {
       ];
     case 'InvalidArgument':
       return [{ summary: `Correct ${failure.field}: the message says what it accepts.`, field: failure.field }];
+    case 'StateNotSaved':
+      return stateRemedies(failure);
     default:
       return failure satisfies never;
   }
@@ -93,6 +95,20 @@ function notReadyRemedies({ state }: FailureOf<'PoolNotReady'>): Remedy[] {
       return [act('Create the pool again: it is being destroyed.')];
     default:
       return state satisfies never;
+  }
+}
+
+function stateRemedies({ reason, path }: FailureOf<'StateNotSaved'>): Remedy[] {
+  const again = act('Then send it again: with the same idempotencyKey that cannot make anything twice.');
+  switch (reason) {
+    case 'DiskFull':
+      return [act(`Free space on the file system of ${path}, or raise its quota.`), again];
+    case 'ReadOnly':
+      return [act(`Make the file system of ${path} writable: mount -o remount,rw.`), again];
+    case 'Io':
+      return [act(`Look at the disk behind ${path}: dmesg has what the kernel saw.`), again];
+    default:
+      return reason satisfies never;
   }
 }
 

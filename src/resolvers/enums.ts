@@ -40,6 +40,7 @@ export const enums = {
     FAILED: 'Failed',
     DESTROYING: 'Destroying',
   },
+  SaveFailure: { DISK_FULL: 'DiskFull', READ_ONLY: 'ReadOnly', IO: 'Io' },
   ReservationState: {
     HELD: 'Held',
     COMMITTED: 'Committed',

@@ -1,9 +1,10 @@
 import type { BudgetRequest } from '../allocator/budgets.js';
 import type { ReservationRequest } from '../allocator/reservation.js';
-import type { HostBufferRequest, MemoryRequest, PagedPoolRequest } from '../allocator/specification.js';
+import type { HostBufferRequest, LogicalPoolRequest, MemoryRequest, PagedPoolRequest } from '../allocator/specification.js';
 import type {
   AllocateHostBufferInput,
   CreateBudgetInput,
+  CreateLogicalHostPoolInput,
   CreateV4PagedPoolInput,
   MemoryInput,
   ReserveHostMemoryInput,
@@ -11,24 +12,34 @@ import type {
 
 /** The service's request for a V4 paged pool. */
 export function pagedPoolRequest({ memory, rank, ...rest }: CreateV4PagedPoolInput): PagedPoolRequest {
-  return { ...rest, rank: rank ?? undefined, memory: memoryRequest(memory) };
+  return { ...repeatable(rest), rank: rank ?? undefined, memory: memoryRequest(memory) };
+}
+
+/** The service's request for a logical pool. */
+export function logicalPoolRequest(input: CreateLogicalHostPoolInput): LogicalPoolRequest {
+  return repeatable(input);
 }
 
 /** The service's request for a host buffer. */
 export function hostBufferRequest({ memory, rank, name, ...rest }: AllocateHostBufferInput): HostBufferRequest {
-  return { ...rest, name: name ?? undefined, rank: rank ?? undefined, memory: memoryRequest(memory) };
+  return { ...repeatable(rest), name: name ?? undefined, rank: rank ?? undefined, memory: memoryRequest(memory) };
 }
 
 /** The service's request for a budget. */
 export function budgetRequest({ requestedBytes, fraction, ...rest }: CreateBudgetInput): BudgetRequest {
-  return { ...rest, requestedBytes: requestedBytes ?? undefined, fraction: fraction ?? undefined };
+  return { ...repeatable(rest), requestedBytes: requestedBytes ?? undefined, fraction: fraction ?? undefined };
 }
 
 /** The service's request for a reservation. */
 export function reservationRequest(input: ReserveHostMemoryInput): ReservationRequest {
   const { rank, hugepageSize, pid, ttlSeconds, ...rest } = input;
   const optional = { rank: rank ?? undefined, hugepageSize: hugepageSize ?? undefined };
-  return { ...rest, ...optional, pid: pid ?? undefined, ttlSeconds: ttlSeconds ?? undefined };
+  return { ...repeatable(rest), ...optional, pid: pid ?? undefined, ttlSeconds: ttlSeconds ?? undefined };
+}
+
+/** Without null: a key that is not given is none. */
+function repeatable<Input extends { idempotencyKey?: string | null | undefined }>(input: Input) {
+  return { ...input, idempotencyKey: input.idempotencyKey ?? undefined };
 }
 
 function memoryRequest({ hugepageSize, ...rest }: MemoryInput): MemoryRequest {

@@ -3,13 +3,13 @@ import type {
   MutationCreateV4PagedPoolArgs,
   MutationResolvers,
 } from '../../schema/generated/resolver-types.js';
-import { pagedPoolRequest } from '../requests.js';
+import { logicalPoolRequest, pagedPoolRequest } from '../requests.js';
 import { unlessClosing } from '../shutting-down.js';
 
 /** Making, clearing and destroying pools. */
 export const poolMutations: MutationResolvers = {
   createLogicalHostPool: unlessClosing(({ input }: MutationCreateLogicalHostPoolArgs, { pools }) =>
-    pools.createLogical(input),
+    pools.createLogical(logicalPoolRequest(input)),
   ),
   createV4PagedPool: unlessClosing(({ input }: MutationCreateV4PagedPoolArgs, { pools }) =>
     pools.createPaged(pagedPoolRequest(input)),

@@ -14,6 +14,8 @@ use super::number::{bytes, js, js_bytes};
 use super::off_loop::off_loop;
 use super::paged_pool::V4PagedHostPool;
 use super::specs::{HostBufferSpec, LogicalPoolSpec, V4PagedPoolSpec};
+use super::state::{AnswerRecord, HostState};
+use crate::budget::Budgets;
 use crate::error::Error;
 use crate::host::HostRoot;
 use crate::memory::HostMemoryAllocator;
@@ -55,6 +57,7 @@ pub struct V4PagedPoolPlan {
 #[napi]
 pub struct HostAllocator {
     allocator: Arc<HostMemoryAllocator>,
+    budgets: Arc<Budgets>,
 }
 
 impl HostAllocator {
@@ -65,13 +68,15 @@ impl HostAllocator {
 
 #[napi]
 impl HostAllocator {
-    /// Throws when the host below the root cannot be read: start-up stops there.
+    /// With the budgets that were kept. Throws when the host below the root cannot be read: start-up stops there.
     #[napi(constructor)]
-    pub fn new(options: HostAllocatorOptions) -> napi::Result<Self> {
+    pub fn new(options: HostAllocatorOptions, state: &HostState) -> napi::Result<Self> {
         let reserve = bytes("reserve_bytes", options.reserve_bytes).map_err(thrown)?;
         let allocator =
             HostMemoryAllocator::new(HostRoot::new(options.host_root), reserve).map_err(thrown)?;
-        Ok(Self { allocator: Arc::new(allocator) })
+        let kept = state.take(|saved| std::mem::take(&mut saved.budgets));
+        let budgets = Budgets::restore(Arc::clone(allocator.ledger()), state.store(), &kept);
+        Ok(Self { allocator: Arc::new(allocator), budgets: Arc::new(budgets) })
     }
 
     /// Everything the host has, now.
@@ -104,12 +109,11 @@ impl HostAllocator {
         name: String,
         terms: BudgetTerms,
         existing_is_fine: bool,
+        answer: Option<AnswerRecord>,
     ) -> napi::Result<Either<BudgetReading, Failure>> {
-        let allocator = Arc::clone(&self.allocator);
-        let create = move || {
-            let terms = terms.check()?;
-            allocator.ledger().create_budget(&name, terms)?.or_name_taken(existing_is_fine)
-        };
+        let budgets = Arc::clone(&self.budgets);
+        let answer = answer.map(Into::into);
+        let create = move || budgets.create(&name, terms.check()?, existing_is_fine, answer);
         outcome(off_loop(create).await?, js_budget)
     }
 
@@ -120,17 +124,16 @@ impl HostAllocator {
         name: String,
         change: BudgetChange,
     ) -> napi::Result<Either<BudgetReading, Failure>> {
-        let allocator = Arc::clone(&self.allocator);
-        let update =
-            move || change.check().and_then(|change| allocator.ledger().update_budget(&name, &change));
+        let budgets = Arc::clone(&self.budgets);
+        let update = move || change.check().and_then(|change| budgets.update(&name, &change));
         outcome(off_loop(update).await?, js_budget)
     }
 
     /// Removes a budget that holds nothing; answers what it was.
     #[napi]
     pub async fn delete_budget(&self, name: String) -> napi::Result<Either<BudgetReading, Failure>> {
-        let allocator = Arc::clone(&self.allocator);
-        outcome(off_loop(move || allocator.ledger().delete_budget(&name)).await?, js_budget)
+        let budgets = Arc::clone(&self.budgets);
+        outcome(off_loop(move || budgets.delete(&name)).await?, js_budget)
     }
 
     /// What making the pool would do now.

@@ -5,6 +5,7 @@ use napi_derive::napi;
 
 use super::number::{js, js_bytes, js_time};
 use crate::error::{self, BudgetExceeded, Error, HostBufferAllocationFailed, InsufficientHostMemory};
+use crate::state;
 
 /// Which bound a request for memory met.
 #[napi(string_enum)]
@@ -77,6 +78,27 @@ impl From<error::HostBufferFailure> for HostBufferFailure {
             error::HostBufferFailure::SizeOverflow => Self::SizeOverflow,
             error::HostBufferFailure::Cancelled => Self::Cancelled,
             error::HostBufferFailure::System => Self::System,
+        }
+    }
+}
+
+/// What kept a change from the disk.
+#[napi(string_enum)]
+pub enum SaveFailure {
+    /// No space is left, or a quota is reached.
+    DiskFull,
+    /// The file or its file system has become read-only.
+    ReadOnly,
+    /// Reading or writing failed.
+    Io,
+}
+
+impl From<state::SaveFailure> for SaveFailure {
+    fn from(reason: state::SaveFailure) -> Self {
+        match reason {
+            state::SaveFailure::DiskFull => Self::DiskFull,
+            state::SaveFailure::ReadOnly => Self::ReadOnly,
+            state::SaveFailure::Io => Self::Io,
         }
     }
 }
@@ -156,6 +178,8 @@ pub enum Failure {
     LeaseExpired { message: String, id: String, how: String, expired_at: f64 },
     /// Fields as in the contract.
     NotFound { message: String, id: String },
+    /// A change that is not on disk; `detail` is what the system said.
+    StateNotSaved { message: String, reason: SaveFailure, path: String, detail: String },
     /// `field` in the spelling of the contract: `pageSize`, `memory.numaNode`.
     InvalidArgument { message: String, field: String },
 }
@@ -217,6 +241,12 @@ pub(super) fn failure(error: Error) -> napi::Result<Failure> {
             let (id, how) = (id.to_string(), how.to_owned());
             Failure::LeaseExpired { message, id, how, expired_at: js_time(ended_at) }
         }
+        Error::StateNotSaved(not_saved) => Failure::StateNotSaved {
+            message,
+            reason: not_saved.reason.into(),
+            path: not_saved.path.display().to_string(),
+            detail: not_saved.detail,
+        },
         Error::NotFound { what: _, id } => Failure::NotFound { message, id },
         Error::InvalidArgument { field, .. } => {
             Failure::InvalidArgument { message: contract_spelling(&message), field: contract_spelling(field) }

@@ -17,3 +17,4 @@ mod paged_pool;
 mod reservations;
 mod slots;
 mod specs;
+mod state;

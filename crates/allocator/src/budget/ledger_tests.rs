@@ -1,9 +1,11 @@
 //! The ledger's rules, one by one.
 
 use super::super::account::MAX_RANKS;
+use super::super::budgets::Budgets;
 use super::*;
 use crate::error::MemoryLimit;
 use crate::host::{HugepagePool, MemInfo, NodeMemInfo, NodeMemory};
+use crate::state::Forgetful;
 use crate::units::NumaNode;
 
 const GIB: u64 = 1 << 30;
@@ -87,7 +89,7 @@ fn equal_to_what_is_available_fits_and_a_page_more_does_not() {
 fn a_cap_that_ends_inside_a_page_holds_that_page() {
     let ledger = ledger(20 * GIB, 0);
     let cap = BudgetChange { requested: Some(Some(Bytes::new(1_000_000))), ..Default::default() };
-    ledger.update_budget(HOST_BUDGET, &cap).unwrap();
+    budgets(&ledger).update(HOST_BUDGET, &cap).unwrap();
     let asked = |requested| Demand { requested: Bytes::new(requested), ..ordinary(1_003_520) };
     assert_eq!(
         refused(ledger.charge(asked(1_000_001))).available.get(),
@@ -121,7 +123,7 @@ fn lowering_the_cap_below_what_is_held_frees_nothing_and_shows_it() {
     let ledger = ledger(20 * GIB, 0);
     let _charge = ledger.charge(ordinary(8 * GIB)).unwrap();
     let cap = BudgetChange { requested: Some(Some(Bytes::new(4 * GIB))), ..Default::default() };
-    let budget = ledger.update_budget(HOST_BUDGET, &cap).unwrap();
+    let budget = budgets(&ledger).update(HOST_BUDGET, &cap).unwrap();
     assert_eq!((budget.charged.get(), budget.effective.get()), (8 * GIB, 4 * GIB));
     assert!(budget.over_budget);
     assert_eq!(budget.available, Bytes::ZERO);
@@ -131,11 +133,11 @@ fn lowering_the_cap_below_what_is_held_frees_nothing_and_shows_it() {
 fn a_fraction_is_of_what_the_machine_has_in_all() {
     let ledger = ledger(90 * GIB, 0);
     let half = BudgetChange { fraction: Some(Some(0.5)), ..Default::default() };
-    assert_eq!(ledger.update_budget(HOST_BUDGET, &half).unwrap().effective.get(), 50 * GIB);
+    assert_eq!(budgets(&ledger).update(HOST_BUDGET, &half).unwrap().effective.get(), 50 * GIB);
     for bad in [0.0, -0.5, 1.1, f64::NAN, f64::INFINITY] {
         let change = BudgetChange { fraction: Some(Some(bad)), ..Default::default() };
         assert!(matches!(
-            ledger.update_budget(HOST_BUDGET, &change),
+            budgets(&ledger).update(HOST_BUDGET, &change),
             Err(Error::InvalidArgument { field: "fraction", .. })
         ));
     }
@@ -146,7 +148,7 @@ fn a_fraction_is_of_what_the_machine_has_in_all() {
 fn a_closed_budget_refuses_whatever_the_figures() {
     let ledger = ledger(20 * GIB, 0);
     let close = BudgetChange { admission_closed: Some(Some(true)), ..Default::default() };
-    ledger.update_budget(HOST_BUDGET, &close).unwrap();
+    budgets(&ledger).update(HOST_BUDGET, &close).unwrap();
     assert!(matches!(ledger.charge(ordinary(4096)), Err(Refusal::AdmissionClosed(_))));
     assert!(ledger.quote(&ordinary(4096)).unwrap().fits(), "a quote tells of the figures alone");
 }
@@ -159,9 +161,9 @@ fn null_puts_a_figure_back_to_its_default() {
         requested: Some(Some(Bytes::new(GIB))),
         ..Default::default()
     };
-    assert_eq!(ledger.update_budget(HOST_BUDGET, &change).unwrap().reserve, Bytes::ZERO);
+    assert_eq!(budgets(&ledger).update(HOST_BUDGET, &change).unwrap().reserve, Bytes::ZERO);
     let back = BudgetChange { reserve: Some(None), requested: Some(None), ..Default::default() };
-    let budget = ledger.update_budget(HOST_BUDGET, &back).unwrap();
+    let budget = budgets(&ledger).update(HOST_BUDGET, &back).unwrap();
     assert_eq!((budget.reserve.get(), budget.requested), (GIB, None));
 }
 
@@ -183,17 +185,18 @@ fn of(budget: &str, rank: u32, bytes: u64) -> Demand {
     Demand { budget: budget.to_owned(), rank: Some(rank), ..ordinary(bytes) }
 }
 
-fn made(outcome: Result<CreatedBudget, Error>) -> BudgetReading {
-    match outcome.unwrap() {
-        CreatedBudget::Made(reading) => reading,
-        CreatedBudget::Exists { reading, .. } => panic!("{} exists", reading.name),
-    }
+fn budgets(ledger: &Arc<Ledger>) -> Budgets {
+    Budgets::restore(Arc::clone(ledger), Arc::new(Forgetful), &[])
+}
+
+fn make(ledger: &Arc<Ledger>, name: &str, terms: BudgetTerms) -> Result<BudgetReading, Error> {
+    budgets(ledger).create(name, terms, false, None)
 }
 
 #[test]
 fn eight_ranks_get_an_eighth_each_whenever_they_come() {
     let ledger = ledger(90 * GIB, 10 * GIB);
-    let budget = made(ledger.create_budget("job-a", terms(None, 8)));
+    let budget = make(&ledger, "job-a", terms(None, 8)).unwrap();
     assert_eq!((budget.effective.get(), budget.reserve), (80 * GIB, Bytes::ZERO));
     let held: Vec<_> = (0..8).map(|rank| ledger.charge(of("job-a", rank, 10 * GIB)).unwrap()).collect();
     let quote = refused(ledger.charge(of("job-a", 0, 4096)));
@@ -206,8 +209,8 @@ fn eight_ranks_get_an_eighth_each_whenever_they_come() {
 #[test]
 fn budgets_overlap_only_within_what_the_host_has() {
     let ledger = ledger(20 * GIB, 0);
-    made(ledger.create_budget("a", terms(Some(15 * GIB), 1)));
-    made(ledger.create_budget("b", terms(Some(15 * GIB), 1)));
+    make(&ledger, "a", terms(Some(15 * GIB), 1)).unwrap();
+    make(&ledger, "b", terms(Some(15 * GIB), 1)).unwrap();
     let _a = ledger.charge(of("a", 0, 15 * GIB)).unwrap();
     let quote = refused(ledger.charge(of("b", 0, 15 * GIB)));
     assert_eq!((quote.limited_by, quote.available.get()), (MemoryLimit::HostMemory, 5 * GIB));
@@ -219,7 +222,7 @@ fn budgets_overlap_only_within_what_the_host_has() {
 fn a_budget_without_a_cap_keeps_the_size_it_was_made_with() {
     let ledger = ledger(20 * GIB, 0);
     let first = ledger.charge(ordinary(5 * GIB)).unwrap();
-    made(ledger.create_budget("a", terms(None, 1)));
+    make(&ledger, "a", terms(None, 1)).unwrap();
     drop(first);
     let quote = refused(ledger.charge(of("a", 0, 16 * GIB)));
     assert_eq!((quote.limited_by, quote.available.get()), (MemoryLimit::BudgetCap, 15 * GIB));
@@ -228,9 +231,9 @@ fn a_budget_without_a_cap_keeps_the_size_it_was_made_with() {
 #[test]
 fn the_host_cap_bounds_every_budget() {
     let ledger = ledger(20 * GIB, 0);
-    made(ledger.create_budget("a", terms(Some(15 * GIB), 1)));
+    make(&ledger, "a", terms(Some(15 * GIB), 1)).unwrap();
     let cap = BudgetChange { requested: Some(Some(Bytes::new(4 * GIB))), ..Default::default() };
-    ledger.update_budget(HOST_BUDGET, &cap).unwrap();
+    budgets(&ledger).update(HOST_BUDGET, &cap).unwrap();
     let quote = refused(ledger.charge(of("a", 0, 5 * GIB)));
     assert_eq!((quote.limited_by, quote.available.get()), (MemoryLimit::BudgetCap, 4 * GIB));
 }
@@ -238,15 +241,15 @@ fn the_host_cap_bounds_every_budget() {
 #[test]
 fn making_a_budget_twice_finds_the_first_and_says_what_differs() {
     let ledger = ledger(20 * GIB, 0);
-    made(ledger.create_budget("a", terms(Some(GIB), 2)));
-    let CreatedBudget::Exists { reading, differs } =
-        ledger.create_budget("a", terms(Some(2 * GIB), 2)).unwrap()
-    else {
+    make(&ledger, "a", terms(Some(GIB), 2)).unwrap();
+    let Err(Error::NameTaken { name, differs, .. }) = make(&ledger, "a", terms(Some(2 * GIB), 2)) else {
         panic!("it exists")
     };
-    assert_eq!((reading.requested.map(Bytes::get), differs), (Some(GIB), vec!["requested_bytes"]));
+    assert_eq!((name.as_str(), differs), ("a", vec!["requested_bytes"]));
+    let found = budgets(&ledger).create("a", terms(Some(GIB), 2), true, None).unwrap();
+    assert_eq!(found.requested.map(Bytes::get), Some(GIB));
     for ranks in [0, MAX_RANKS + 1] {
-        let outcome = ledger.create_budget("b", terms(None, ranks));
+        let outcome = make(&ledger, "b", terms(None, ranks));
         assert!(matches!(outcome, Err(Error::InvalidArgument { field: "ranks", .. })));
     }
     assert_eq!(
@@ -258,27 +261,27 @@ fn making_a_budget_twice_finds_the_first_and_says_what_differs() {
 #[test]
 fn a_new_cap_divides_anew_and_a_lower_one_frees_nothing() {
     let ledger = ledger(20 * GIB, 0);
-    made(ledger.create_budget("a", terms(Some(8 * GIB), 2)));
+    make(&ledger, "a", terms(Some(8 * GIB), 2)).unwrap();
     let _held = ledger.charge(of("a", 0, 4 * GIB)).unwrap();
     let lower = BudgetChange { requested: Some(Some(Bytes::new(2 * GIB))), ..Default::default() };
-    let budget = ledger.update_budget("a", &lower).unwrap();
+    let budget = budgets(&ledger).update("a", &lower).unwrap();
     assert!(budget.over_budget);
     assert_eq!(budget.rank_shares.iter().map(|share| share.effective.get()).collect::<Vec<_>>(), [GIB, GIB]);
     assert_eq!(refused(ledger.charge(of("a", 1, 4096))).limited_by, MemoryLimit::BudgetCap);
     let none = BudgetChange { requested: Some(None), ..Default::default() };
-    assert_eq!(ledger.update_budget("a", &none).unwrap().effective.get(), 20 * GIB);
+    assert_eq!(budgets(&ledger).update("a", &none).unwrap().effective.get(), 20 * GIB);
 }
 
 #[test]
 fn a_budget_goes_when_it_holds_nothing_and_host_never() {
     let ledger = ledger(20 * GIB, 0);
-    made(ledger.create_budget("a", terms(None, 1)));
+    make(&ledger, "a", terms(None, 1)).unwrap();
     let held = ledger.charge(of("a", 0, GIB)).unwrap();
-    assert!(matches!(ledger.delete_budget("a"), Err(Error::InUse { holders: 1, .. })));
+    assert!(matches!(budgets(&ledger).delete("a"), Err(Error::InUse { holders: 1, .. })));
     drop(held);
-    assert_eq!(ledger.delete_budget("a").unwrap().name, "a");
-    assert!(matches!(ledger.delete_budget("a"), Err(Error::NotFound { .. })));
-    assert!(matches!(ledger.delete_budget(HOST_BUDGET), Err(Error::InvalidArgument { field: "name", .. })));
+    assert_eq!(budgets(&ledger).delete("a").unwrap().name, "a");
+    assert!(matches!(budgets(&ledger).delete("a"), Err(Error::NotFound { .. })));
+    assert!(matches!(budgets(&ledger).delete(HOST_BUDGET), Err(Error::InvalidArgument { field: "name", .. })));
 }
 
 #[test]

@@ -24,3 +24,7 @@ pub use record::{
     ReservationState,
 };
 pub use store::{Forgetful, Store, Ticket};
+
+#[cfg(test)]
+#[expect(clippy::indexing_slicing, reason = "a panic here is how a test fails")]
+mod tests;
