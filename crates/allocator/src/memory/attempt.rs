@@ -1,7 +1,5 @@
 //! One rung of the ladder from the backing wished to ordinary pages: what it takes, and its mappings.
 
-use std::sync::Arc;
-
 use super::allocation_error::{AllocationError, Shortage};
 use super::headroom::InFlight;
 use super::host_memory::{Held, HostMemory, Placement};
@@ -13,6 +11,7 @@ use crate::budget::{Demand, PendingCharge, Refusal};
 use crate::errno::Errno;
 use crate::error::{HostBufferAllocationFailed, HostBufferFailure};
 use crate::host::AdmissionReading;
+use crate::sync::Arc;
 use crate::units::Bytes;
 
 /// One rung of the ladder: a request on a certain backing.

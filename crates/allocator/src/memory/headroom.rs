@@ -4,11 +4,9 @@
 //! memory. Faulting in regardless would wake the OOM killer, which may take an innocent neighbour first. The figures
 //! are always the real machine's, even below a fake host root: it is the real kernel that hands out the pages.
 
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
-
 use crate::error::HostBufferFailure;
 use crate::host::{AdmissionReading, HostReader, HostRoot, NodeMemory};
-use crate::sync::lock;
+use crate::sync::{Arc, Condvar, Mutex, lock, wait};
 use crate::units::{Bytes, NumaNode};
 
 /// What stays free of the host's reserve: the kernel's watermarks and everyone's small change.
@@ -53,7 +51,7 @@ impl InFlight {
             match admit(&machine()?, node, wanted.saturating_add(tables), self.margin) {
                 Ok(()) => break,
                 Err(refusal) if *in_flight == Bytes::ZERO => return Err(refusal),
-                Err(_) => in_flight = self.landed.wait(in_flight).unwrap_or_else(PoisonError::into_inner),
+                Err(_) => in_flight = wait(&self.landed, in_flight),
             }
         }
         *in_flight = in_flight.saturating_add(piece);

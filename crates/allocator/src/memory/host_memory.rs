@@ -2,8 +2,7 @@
 
 use std::fs::File;
 use std::os::unix::fs::MetadataExt;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, OnceLock, RwLock};
+use std::sync::OnceLock;
 
 use super::headroom::{Headroom, InFlight};
 use super::numa::{NodeBytes, bytes_by_node};
@@ -16,7 +15,8 @@ use crate::backing::Backing;
 use crate::budget::Charge;
 use crate::errno::Errno;
 use crate::error::Error;
-use crate::sync::{read, write};
+use crate::sync::atomic::{AtomicBool, Ordering};
+use crate::sync::{Arc, RwLock, read, write};
 use crate::units::{Bytes, NumaNode};
 
 /// The wish and the outcome, apart.

@@ -4,8 +4,7 @@
 //! 5.14), which answers where a touch would raise SIGBUS.
 
 use std::ops::Range;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, OnceLock};
+use std::sync::OnceLock;
 use std::thread;
 
 use super::headroom::Headroom;
@@ -15,7 +14,8 @@ use super::sys::Region;
 use crate::budget::Charge;
 use crate::errno::Errno;
 use crate::error::HostBufferFailure;
-use crate::sync::lock;
+use crate::sync::atomic::{AtomicBool, Ordering};
+use crate::sync::{Mutex, lock};
 use crate::units::Bytes;
 
 /// What one system call faults in. The kernel holds the lock of the address space meanwhile, and every other thread that

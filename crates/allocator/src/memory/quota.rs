@@ -3,11 +3,10 @@
 //! The kernel bounds both (vm.max_map_count, RLIMIT_NOFILE). A process that runs into either cannot so much as grow
 //! its heap or accept a connection, so the allocator stops at half of each and leaves the rest to the process.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
-
 use super::sys;
 use crate::errno::Errno;
+use crate::sync::Arc;
+use crate::sync::atomic::{AtomicU64, Ordering};
 
 /// The kernel's default for vm.max_map_count (linux/mm.h, DEFAULT_MAX_MAP_COUNT).
 const DEFAULT_MAX_MAP_COUNT: u64 = 65_530;
