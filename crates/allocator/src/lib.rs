@@ -37,6 +37,8 @@ mod errno;
 mod error;
 pub mod host;
 pub mod memory;
+#[cfg(all(test, loom))]
+mod model_host;
 pub mod pool;
 pub mod reservation;
 pub mod slots;

@@ -7,6 +7,8 @@ mod account;
 mod charge;
 mod demand;
 mod ledger;
+#[cfg(all(test, loom))]
+mod loom_tests;
 mod promises;
 mod quote;
 mod reading;

@@ -25,6 +25,8 @@ struct State {
     /// The process of each id.
     watched: BTreeMap<u64, u32>,
     dead: BTreeSet<u32>,
+    /// The watcher waits: until a deadline, or without one.
+    waits: Option<Option<Instant>>,
 }
 
 /// Time passes.
@@ -37,6 +39,14 @@ pub(super) fn pass(time: Duration) {
 pub(super) fn die(pid: u32) {
     lock(&MACHINE.state).dead.insert(pid);
     MACHINE.changed.notify_all();
+}
+
+/// Blocks until the watcher has nothing to do any more.
+pub(super) fn settle() {
+    let mut state = lock(&MACHINE.state);
+    while !state.is_settled() {
+        state = wait(&MACHINE.changed, state);
+    }
 }
 
 pub(super) fn now() -> Instant {
@@ -61,6 +71,7 @@ impl Signals {
     }
 
     pub(super) fn watch(&self, holder: &Holder, id: u64) -> Result<(), Errno> {
+        rustix::io::fcntl_getfd(holder.pidfd())?;
         lock(&MACHINE.state).watched.insert(id, holder.pid());
         MACHINE.changed.notify_all();
         Ok(())
@@ -75,17 +86,30 @@ impl Signals {
     pub(super) fn wait(&self, deadline: Option<Instant>) -> Result<Vec<u64>, Errno> {
         let mut state = lock(&MACHINE.state);
         loop {
-            let died = state.take_died();
-            let due = deadline.is_some_and(|deadline| deadline <= start() + state.since_start);
-            if std::mem::take(&mut state.rung) || due || !died.is_empty() {
+            let (died, rung) = (state.take_died(), std::mem::take(&mut state.rung));
+            if rung || state.is_due(deadline) || !died.is_empty() {
+                state.waits = None;
                 return Ok(died);
             }
+            state.waits = Some(deadline);
+            MACHINE.changed.notify_all();
             state = wait(&MACHINE.changed, state);
         }
     }
 }
 
 impl State {
+    fn is_due(&self, deadline: Option<Instant>) -> bool {
+        deadline.is_some_and(|deadline| deadline <= start() + self.since_start)
+    }
+
+    /// Nothing would end the wait.
+    fn is_settled(&self) -> bool {
+        let is_alive = |pid| !self.dead.contains(pid);
+        let waits = self.waits.is_some_and(|deadline| !self.is_due(deadline));
+        waits && !self.rung && self.watched.values().all(is_alive)
+    }
+
     fn take_died(&mut self) -> Vec<u64> {
         let is_dead = |(_, pid): &(&u64, &u32)| self.dead.contains(pid);
         let died: Vec<u64> = self.watched.iter().filter(is_dead).map(|(id, _)| *id).collect();

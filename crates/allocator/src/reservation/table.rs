@@ -140,7 +140,9 @@ impl Table {
         charge: Charge,
     ) -> Reservation {
         self.next_id = id + 1;
-        let (created_at, deadline) = (kernel::wall_clock(), spec.ttl.map(|ttl| kernel::now() + ttl));
+        // In this order: it never outlives the time it tells.
+        let deadline = spec.ttl.map(|ttl| kernel::now() + ttl);
+        let created_at = kernel::wall_clock();
         let expires_at = spec.ttl.map(|ttl| created_at + ttl);
         let state = ReservationState::Held;
         let reservation =
