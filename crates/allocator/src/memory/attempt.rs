@@ -6,6 +6,7 @@ use super::host_memory::{Held, HostMemory, Placement};
 use super::quota::Permit;
 use super::request::{MemoryRequest, OnHugepageShortage};
 use super::sys::{Region, sealed_memfd};
+use super::tally::Tally;
 use crate::backing::Backing;
 use crate::budget::{Demand, PendingCharge, Refusal};
 use crate::errno::Errno;
@@ -49,7 +50,7 @@ impl Attempt<'_> {
         }
         let charge = charge.commit();
         let placement = self.placement(charge.mapped());
-        let held = Held { regions, file, permit, in_flight, charge };
+        let held = Held { regions, tally: Tally::of(file, charge), permit, in_flight };
         Ok(HostMemory::new(self.request.clone(), self.online_nodes(), placement, held))
     }
 

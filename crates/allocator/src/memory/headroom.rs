@@ -43,7 +43,12 @@ impl InFlight {
     }
 
     /// Near the limit a piece waits for those in flight to land, since they show in the figures only in part.
-    fn enter(&self, node: NumaNode, piece: Bytes) -> Result<(), HostBufferFailure> {
+    fn enter(
+        &self,
+        node: NumaNode,
+        piece: Bytes,
+        machine: impl Fn() -> Result<AdmissionReading, HostBufferFailure>,
+    ) -> Result<Leave<'_>, HostBufferFailure> {
         let mut in_flight = lock(&self.bytes);
         loop {
             let wanted = in_flight.saturating_add(piece);
@@ -55,7 +60,7 @@ impl InFlight {
             }
         }
         *in_flight = in_flight.saturating_add(piece);
-        Ok(())
+        Ok(Leave(Some((self, piece))))
     }
 
     fn land(&self, piece: Bytes) {
@@ -70,10 +75,7 @@ impl Headroom {
     pub(super) fn admit(&self, piece: Bytes) -> Result<Leave<'_>, HostBufferFailure> {
         match self {
             Self::Reserved => Ok(Leave(None)),
-            Self::Ordinary(node, in_flight) => {
-                in_flight.enter(*node, piece)?;
-                Ok(Leave(Some((in_flight, piece))))
-            }
+            Self::Ordinary(node, in_flight) => in_flight.enter(*node, piece, machine),
         }
     }
 }
@@ -110,6 +112,37 @@ fn admit(
         return Err(HostBufferFailure::NumaNodeExhausted);
     }
     Ok(())
+}
+
+#[cfg(all(test, loom))]
+mod loom_tests {
+    use super::*;
+    use crate::budget::HostSource;
+    use crate::model_host::{Held, ModelHost, pages, spawn};
+
+    /// Faults in two pages of a machine that has four, page tables included, with never more than three held.
+    fn fault_in(in_flight: &InFlight, host: &ModelHost, held: &Held) {
+        let machine = || host.read().map_err(|_| HostBufferFailure::System);
+        let leave = in_flight.enter(NumaNode::Any, pages(2), machine).unwrap();
+        held.take(2);
+        held.give_back(2);
+        drop(leave);
+    }
+
+    #[test]
+    fn pieces_near_the_limit_take_turns_and_none_is_forgotten() {
+        loom::model(|| {
+            let (in_flight, host) = (InFlight::beside(Bytes::ZERO), ModelHost::new(4, 0));
+            let held = Held::of(3);
+            let others = [(); 2].map(|()| {
+                let (in_flight, host, held) = (Arc::clone(&in_flight), host.clone(), held.clone());
+                spawn(move || fault_in(&in_flight, &host, &held))
+            });
+            fault_in(&in_flight, &host, &held);
+            others.into_iter().for_each(|other| other.join().unwrap());
+            assert_eq!(*lock(&in_flight.bytes), Bytes::ZERO);
+        });
+    }
 }
 
 #[cfg(test)]

@@ -9,6 +9,8 @@ mod attempt;
 mod buffer;
 mod headroom;
 mod host_memory;
+#[cfg(all(test, loom))]
+mod loom_tests;
 mod numa;
 mod pieces;
 mod prefault;
@@ -16,6 +18,7 @@ mod progress;
 mod quota;
 mod request;
 mod sys;
+mod tally;
 
 pub use allocation_error::{AllocationError, Shortage};
 pub use allocator::HostMemoryAllocator;

@@ -2,6 +2,8 @@
 
 mod layout;
 mod logical;
+#[cfg(all(test, loom))]
+mod loom_tests;
 mod paged;
 mod slot_pool;
 mod spec;

@@ -58,9 +58,8 @@ impl SlotPool {
 
     pub(super) fn stats(&self) -> SlotStats {
         let page_size = self.page_size;
-        let pages = |count: fn(&SlotAllocator) -> u64| {
-            lock(&self.books).as_ref().map_or(0, |Books(slots)| count(slots))
-        };
+        let books = lock(&self.books);
+        let pages = |count: fn(&SlotAllocator) -> u64| books.as_ref().map_or(0, |Books(slots)| count(slots));
         SlotStats {
             size: pages(SlotAllocator::slot_count),
             page_size,
