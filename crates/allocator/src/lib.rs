@@ -37,7 +37,8 @@ mod errno;
 mod error;
 pub mod host;
 pub mod memory;
-#[cfg(all(test, loom))]
+#[cfg(loom)]
+#[cfg(test)]
 mod model_host;
 pub mod pool;
 pub mod reservation;

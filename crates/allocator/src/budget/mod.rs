@@ -7,7 +7,8 @@ mod account;
 mod charge;
 mod demand;
 mod ledger;
-#[cfg(all(test, loom))]
+#[cfg(loom)]
+#[cfg(test)]
 mod loom_tests;
 mod promises;
 mod quote;

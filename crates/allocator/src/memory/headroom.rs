@@ -114,7 +114,8 @@ fn admit(
     Ok(())
 }
 
-#[cfg(all(test, loom))]
+#[cfg(loom)]
+#[cfg(test)]
 mod loom_tests {
     use super::*;
     use crate::budget::HostSource;

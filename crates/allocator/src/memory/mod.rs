@@ -9,7 +9,8 @@ mod attempt;
 mod buffer;
 mod headroom;
 mod host_memory;
-#[cfg(all(test, loom))]
+#[cfg(loom)]
+#[cfg(test)]
 mod loom_tests;
 mod numa;
 mod pieces;

@@ -71,7 +71,7 @@ fn a_pool_that_is_closed_meanwhile_has_all_its_slots_or_none() {
         match pool.allocate(8) {
             Ok(ranges) => assert_eq!(slots_of(ranges).len(), 8),
             Err(error) => {
-                assert!(matches!(error, Error::PoolExhausted { available_slots: 0, .. }), "{error}")
+                assert!(matches!(error, Error::PoolExhausted { available_slots: 0, .. }), "{error}");
             }
         }
         closing.join().unwrap();

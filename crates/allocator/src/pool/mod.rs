@@ -2,7 +2,8 @@
 
 mod layout;
 mod logical;
-#[cfg(all(test, loom))]
+#[cfg(loom)]
+#[cfg(test)]
 mod loom_tests;
 mod paged;
 mod slot_pool;

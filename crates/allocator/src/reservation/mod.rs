@@ -6,7 +6,8 @@
 mod holder;
 #[cfg_attr(loom, path = "kernel_model.rs")]
 mod kernel;
-#[cfg(all(test, loom))]
+#[cfg(loom)]
+#[cfg(test)]
 mod loom_tests;
 mod record;
 mod table;

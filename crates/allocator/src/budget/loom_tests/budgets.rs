@@ -94,7 +94,7 @@ fn nothing_is_granted_once_admission_is_closed() {
         match &charge {
             Ok(_) => assert_eq!(closed.charged, pages(1)),
             Err(Refusal::AdmissionClosed(name)) => {
-                assert_eq!((name.as_str(), closed.charged), (JOB, Bytes::ZERO))
+                assert_eq!((name.as_str(), closed.charged), (JOB, Bytes::ZERO));
             }
             Err(other) => panic!("{other:?}"),
         }

@@ -1,3 +1,4 @@
+use super::super::charge::Charge;
 use super::*;
 use crate::model_host::{Held, ModelHost, hugepages, ordinary, spawn};
 use crate::sync::Arc;
@@ -98,5 +99,26 @@ fn a_quote_changes_nothing_and_never_sees_a_charge_in_part() {
         }
         other.join().unwrap();
         assert_nothing_is_held(&ledger, 4);
+    });
+}
+
+#[test]
+fn what_two_fault_in_of_one_charge_adds_up() {
+    loom::model(|| {
+        let host = ModelHost::new(3, 0);
+        let ledger = host.ledger();
+        let charge = Arc::new(ledger.charge(ordinary(2)).unwrap().commit());
+        let fault_in = |host: &ModelHost, charge: &Charge| {
+            host.fault_in(1);
+            charge.add_resident(pages(1));
+        };
+        let other = {
+            let (host, charge) = (host.clone(), Arc::clone(&charge));
+            spawn(move || fault_in(&host, &charge))
+        };
+        fault_in(&host, &charge);
+        assert!(ledger.quote(&ordinary(1)).unwrap().available <= pages(1), "two of three are held");
+        other.join().unwrap();
+        assert_eq!(ledger.quote(&ordinary(1)).unwrap().available, pages(1));
     });
 }

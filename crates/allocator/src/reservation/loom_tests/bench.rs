@@ -54,7 +54,7 @@ pub(super) fn assert_does_not_outlive_what_it_says(bench: &Bench, granted: &Rese
     let charged = bench.charged();
     match bench.outcome(granted.id) {
         ReservationState::Expired => {
-            assert_eq!(charged, Bytes::ZERO, "the watcher ended it, not the question")
+            assert_eq!(charged, Bytes::ZERO, "the watcher ended it, not the question");
         }
         state => assert!(!is_due, "it is {state:?} after its time"),
     }
