@@ -24,7 +24,10 @@ struct Bench {
     file: File,
 }
 
-/// Two pages of a memfd, each a mapping of its own, on a host of two. They pass for hugepages, whose prefault asks
+/// Twice the pages that are mapped, so that one counted twice shows; and all that the host has.
+const CHARGED: u64 = 4;
+
+/// Two pages of a memfd, each a mapping of its own. They pass for hugepages, whose prefault asks
 /// nothing of the machine.
 fn memory() -> Bench {
     mapped(Some)
@@ -36,7 +39,7 @@ fn private_memory() -> Bench {
 }
 
 fn mapped(seen_by_tally: fn(File) -> Option<File>) -> Bench {
-    let ledger = ModelHost::new(2, 0).ledger();
+    let ledger = ModelHost::new(CHARGED, 0).ledger();
     let page = base_page();
     let length = usize::try_from(page.get()).unwrap();
     let file = sealed_memfd(pages(2).get(), None).unwrap();
@@ -68,7 +71,7 @@ fn mapped(seen_by_tally: fn(File) -> Option<File>) -> Bench {
         regions,
         tally: Tally::of(
             seen_by_tally(file.try_clone().unwrap()),
-            ledger.charge(ordinary(2)).unwrap().commit(),
+            ledger.charge(ordinary(CHARGED)).unwrap().commit(),
         ),
         permit: Quota::up_to(2, 1).take(2, 1).unwrap(),
         in_flight: InFlight::beside(Bytes::ZERO),
@@ -118,7 +121,7 @@ fn of_those_that_close_it_during_a_prefault_one_gives_it_back() {
         let given_back = given_back.saturating_add(closing.join().unwrap());
         let prefault = prefaulting.join().unwrap();
         assert!(prefault.is_ok() || is_cancelled(&prefault), "{prefault:?}");
-        assert!(given_back == pages(2) || (given_back == Bytes::ZERO && is_cancelled(&prefault)));
+        assert!(given_back == pages(CHARGED) || (given_back == Bytes::ZERO && is_cancelled(&prefault)));
         assert_eq!(bench.memory.progress().done, prefault.is_ok());
     });
 }
@@ -132,7 +135,7 @@ fn a_failed_prefault_has_given_everything_back() {
             spawn(move || memory.cancel())
         };
         let prefault = bench.memory.prefault_with(1);
-        assert_eq!(bench.charged(), if prefault.is_ok() { pages(2) } else { Bytes::ZERO });
+        assert_eq!(bench.charged(), if prefault.is_ok() { pages(CHARGED) } else { Bytes::ZERO });
         cancelling.join().unwrap();
     });
 }
@@ -153,11 +156,9 @@ fn what_counts_as_faulted_in_is_so_whoever_reads_meanwhile_and_all_of_it_in_the_
 fn two_prefaults_at_once_count_no_page_twice() {
     loom::model(|| {
         let bench = private_memory();
-        let both = [bench.prefault(), bench.prefault()];
-        bench.assert_no_more_is_counted_than_is_faulted_in();
-        for prefaulting in both {
-            prefaulting.join().unwrap().unwrap();
-        }
+        let prefaulting = bench.prefault();
+        bench.memory.prefault_with(1).unwrap();
+        prefaulting.join().unwrap().unwrap();
         assert_eq!(bench.counted(), pages(2));
     });
 }

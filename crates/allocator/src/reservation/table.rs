@@ -67,6 +67,8 @@ impl Reservations {
         let holder = spec.pid.map(Holder::open).transpose().map_err(|errno| no_process(spec.pid, errno))?;
         let charge =
             self.ledger.charge(spec.demand.clone()).map_err(|refusal| refused(refusal, &spec.demand))?;
+        // After the decision, whose figures showed what it had faulted in till then.
+        let holder = holder.map(Holder::granted_now);
         let mut table = lock(&self.table);
         let id = table.next_id;
         if let Some(holder) = &holder {
