@@ -111,23 +111,35 @@ fn pool(size_in_pages: u64, free_pages: u64, reserved_pages: u64) -> HugepagePoo
 }
 
 pub(crate) fn weather() -> impl Strategy<Value = Weather> {
-    let cgroup = prop::option::of((0..600_u64, 0..=600_u64));
-    let hugepages = || [(0..60_u64, 0..20_u64), (0..20, 0..6)];
+    let hugepages = || [(0..80_u64, 0..40_u64), (0..24, 0..12)];
     let nodes = prop_oneof![9 => Just(NODES), 1 => 0..NODES]
         .prop_flat_map(|count| prop::collection::vec(node(), count));
-    (400..800_u64, 0..400_u64, 0..page(), cgroup, hugepages(), nodes).prop_map(
-        |(total, available, odd, cgroup, hugepages, nodes)| Weather {
-            total: total * page(),
-            available: available * page() + odd,
-            cgroup: cgroup.map(|(limit, available)| (limit * page(), limit.min(available) * page())),
-            hugepages,
-            nodes,
-        },
-    )
+    let bytes = (0..400_u64, 0..page()).prop_map(|(pages, odd)| pages * page() + odd);
+    let figures = (400..800_u64, bytes, cgroup_pages(), hugepages(), nodes);
+    figures.prop_map(|(total, available, cgroup, hugepages, nodes)| Weather {
+        total: total * page(),
+        available,
+        cgroup: cgroup.map(|pages| {
+            pages.map_or((total * page(), available), |(limit, available)| {
+                (limit * page(), limit.min(available) * page())
+            })
+        }),
+        hugepages,
+        nodes,
+    })
+}
+
+/// Limit and what is available below it; the inner `None`: as much as on the machine.
+fn cgroup_pages() -> impl Strategy<Value = Option<Option<(u64, u64)>>> {
+    let pages = (0..600_u64, 0..=600_u64);
+    prop_oneof![7 => Just(None), 7 => pages.prop_map(|pages| Some(Some(pages))), 1 => Just(Some(None))]
 }
 
 fn node() -> impl Strategy<Value = Node> {
-    (0..400_u64, 0..300_u64, 0..80_u64, [0..40_u64, 0..12]).prop_map(|(total, free, file, hugepages)| Node {
+    let many = [0..40_u64, 0..12];
+    let few = [0..6_u64, 0..3];
+    let hugepages = prop_oneof![many, few];
+    (0..400_u64, 0..300_u64, 0..80_u64, hugepages).prop_map(|(total, free, file, hugepages)| Node {
         total: total * page(),
         free: free * page(),
         file: file * page(),
