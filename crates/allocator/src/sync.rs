@@ -1,4 +1,5 @@
 //! Locks, atomics and threads: std's; loom's when the models run (`--cfg loom`), which try every order of their steps.
+//! (Scoped threads, which loom does not have, `memory::prefault` takes from std.)
 //!
 //! A lock here outlives a panic: every critical section leaves its data whole, so a poisoned lock is still good.
 

@@ -12,9 +12,9 @@ impl Pair {
     pub(crate) fn create(&mut self, name: &'static str, terms: Terms) {
         let made = self.ledger.create_budget(name, budget_terms(terms));
         if let Some(field) = wrong_term(terms) {
-            return assert_invalid(made, field);
+            return assert_invalid(&made, field);
         }
-        let Some(weather) = self.model.weather.clone() else { return assert_unreadable(made) };
+        let Some(weather) = self.model.weather.clone() else { return assert_unreadable(&made) };
         match made.unwrap() {
             CreatedBudget::Exists { reading: found, differs } => {
                 assert_eq!(differs, differences(self.model.budget(name).unwrap(), terms));
@@ -32,19 +32,19 @@ impl Pair {
     pub(crate) fn update(&mut self, name: &'static str, change: &Change) {
         let updated = self.ledger.update_budget(name, &budget_change(change));
         if let Some(field) = wrong_change(change) {
-            return assert_invalid(updated, field);
+            return assert_invalid(&updated, field);
         }
         if self.model.budget(name).is_none() {
-            return assert_not_found(updated);
+            return assert_not_found(&updated);
         }
-        let Some(weather) = self.model.weather.clone() else { return assert_unreadable(updated) };
+        let Some(weather) = self.model.weather.clone() else { return assert_unreadable(&updated) };
         if name == "host" {
             self.model.reserve = change
                 .reserve
                 .map_or(self.model.reserve, |reserve| reserve.unwrap_or(super::model::DEFAULT_RESERVE));
             self.model.host.change(change);
         } else if change.reserve.is_some() {
-            return assert_invalid(updated, "reserve_bytes");
+            return assert_invalid(&updated, "reserve_bytes");
         } else {
             self.update_named(name, change);
         }
@@ -64,17 +64,17 @@ impl Pair {
     pub(crate) fn delete(&mut self, name: &'static str) {
         let deleted = self.ledger.delete_budget(name);
         if name == "host" {
-            return assert_invalid(deleted, "name");
+            return assert_invalid(&deleted, "name");
         }
         if self.model.budget(name).is_none() {
-            return assert_not_found(deleted);
+            return assert_not_found(&deleted);
         }
         let expected = self.model.live.iter().filter(|live| is_in(live, name)).count();
         if expected > 0 {
             let Err(Error::InUse { holders, .. }) = deleted else { panic!("{deleted:?}") };
             return assert_eq!(usize::try_from(holders).unwrap(), expected);
         }
-        let Some(weather) = &self.model.weather else { return assert_unreadable(deleted) };
+        let Some(weather) = &self.model.weather else { return assert_unreadable(&deleted) };
         assert_eq!(reading(&deleted.unwrap()), self.model.reading(weather, name));
         self.model.named.remove(name);
     }
@@ -141,15 +141,15 @@ fn differences(budget: &Budget, terms: Terms) -> Vec<&'static str> {
     differences
 }
 
-fn assert_invalid<T: std::fmt::Debug>(outcome: Result<T, Error>, expected: &str) {
+fn assert_invalid<T: std::fmt::Debug>(outcome: &Result<T, Error>, expected: &str) {
     let Err(Error::InvalidArgument { field, .. }) = outcome else { panic!("{outcome:?}") };
-    assert_eq!(field, expected);
+    assert_eq!(*field, expected);
 }
 
-fn assert_not_found<T: std::fmt::Debug>(outcome: Result<T, Error>) {
+fn assert_not_found<T: std::fmt::Debug>(outcome: &Result<T, Error>) {
     assert!(matches!(outcome, Err(Error::NotFound { what: "budget", .. })), "{outcome:?}");
 }
 
-fn assert_unreadable<T: std::fmt::Debug>(outcome: Result<T, Error>) {
+fn assert_unreadable<T: std::fmt::Debug>(outcome: &Result<T, Error>) {
     assert!(matches!(outcome, Err(Error::HostUnreadable(_))), "{outcome:?}");
 }

@@ -55,19 +55,19 @@ impl Outcome {
 }
 
 impl Pair {
-    pub(crate) fn charge(&mut self, ask: Ask) {
-        let expected = self.expected(&ask);
-        match self.ledger.charge(demand(&ask)) {
+    pub(crate) fn charge(&mut self, ask: &Ask) {
+        let expected = self.expected(ask);
+        match self.ledger.charge(demand(ask)) {
             Ok(pending) => self.granted(&expected, ask, Held::Pending(pending)),
             Err(refusal) => assert_eq!(Outcome::of_refusal(refusal), expected, "{ask:?}"),
         }
     }
 
-    pub(crate) fn reserve(&mut self, ask: Ask) {
-        let expected = self.expected(&ask);
+    pub(crate) fn reserve(&mut self, ask: &Ask) {
+        let expected = self.expected(ask);
         let spec = ReservationSpec {
             bytes: Bytes::new(ask.requested()),
-            demand: demand(&ask),
+            demand: demand(ask),
             backing: Backing::Anonymous,
             holder: "engine".to_owned(),
             pid: None,
@@ -79,11 +79,11 @@ impl Pair {
         }
     }
 
-    fn granted(&mut self, expected: &Outcome, ask: Ask, held: Held) {
+    fn granted(&mut self, expected: &Outcome, ask: &Ask, held: Held) {
         assert_eq!(&Outcome::Granted, expected, "{ask:?}");
         self.held.push(held);
         self.model.live.push(Live::of(ask.clone()));
-        self.check_granted(&ask);
+        self.check_granted(ask);
     }
 
     /// What the model answers, once a quote has answered the same.

@@ -32,8 +32,8 @@ impl Pair {
 
     pub(crate) fn apply(&mut self, step: Step) {
         match step {
-            Step::Charge(ask) => self.charge(self.meant(ask)),
-            Step::Reserve(ask) => self.reserve(self.meant(ask)),
+            Step::Charge(ask) => self.charge(&self.meant(ask)),
+            Step::Reserve(ask) => self.reserve(&self.meant(ask)),
             Step::Touch(_, _) if self.held.is_empty() => {}
             Step::Touch(which, touch) => self.touch(which % self.held.len(), touch),
             Step::Weather(weather) => self.set_weather(weather),
