@@ -7,7 +7,7 @@ import { createInterface } from 'node:readline';
 import { CargoReader } from './cargo-reader.mjs';
 
 const crate = await cargoTest('cargo', ['test', '--workspace', '--', '--show-output']);
-const models = await cargoTest('node', ['scripts/models.mjs', 'test']);
+const models = await cargoTest(process.execPath, ['scripts/models.mjs', 'test']);
 const vitest = vitestRun(process.argv.slice(2));
 
 const suites = [crate, models, vitest];
