@@ -8,6 +8,7 @@ const steps = [
   ['node_modules/.bin/tsc', '-p', 'tsconfig.json'],
   ['cargo', 'fmt', '--all', '--check'],
   ['cargo', 'clippy', '--workspace', '--all-targets', '--all-features', '--', '-D', 'warnings'],
+  ['node', 'scripts/models.mjs', 'clippy'],
   ...(process.argv.includes('--static') ? [] : [['node', 'scripts/test.mjs']]),
 ];
 

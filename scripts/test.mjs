@@ -6,23 +6,23 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { CargoReader } from './cargo-reader.mjs';
 
-const cargo = await cargoTest();
+const crate = await cargoTest('cargo', ['test', '--workspace', '--', '--show-output']);
+const models = await cargoTest(process.execPath, ['scripts/models.mjs', 'test']);
 const vitest = vitestRun(process.argv.slice(2));
 
-const passed = cargo.passed + vitest.passed;
-const failed = cargo.failed + vitest.failed;
-const skipped = cargo.skipped + vitest.skipped;
-for (const reason of [...cargo.reasons, ...vitest.reasons]) console.log(`skipped: ${reason}`);
+const suites = [crate, models, vitest];
+const sum = (figure) => suites.reduce((total, suite) => total + suite[figure], 0);
+const [passed, failed, skipped] = ['passed', 'failed', 'skipped'].map(sum);
+for (const reason of suites.flatMap((suite) => suite.reasons)) console.log(`skipped: ${reason}`);
 console.log(`${passed} passed, ${failed} failed${skipped > 0 ? `, ${skipped} skipped` : ''}`);
-process.exit(failed === 0 && cargo.ok && vitest.ok ? 0 : 1);
+process.exit(failed === 0 && suites.every((suite) => suite.ok) ? 0 : 1);
 
 /**
- * `cargo test`, its closing lines added up. A Rust test that cannot run here prints `SKIPPED: reason` and passes: what
+ * A run of `cargo test`, its closing lines added up. A Rust test that cannot run here prints `SKIPPED: reason` and passes: what
  * passing tests print is asked for, looked through and not shown.
  */
-async function cargoTest() {
-  const args = ['test', '--workspace', '--', '--show-output'];
-  const child = spawn('cargo', args, { stdio: ['ignore', 'pipe', 'inherit'] });
+async function cargoTest(command, args) {
+  const child = spawn(command, args, { stdio: ['ignore', 'pipe', 'inherit'] });
   const totals = { passed: 0, failed: 0, skipped: 0, reasons: [] };
   const reader = new CargoReader(totals);
   for await (const line of createInterface({ input: child.stdout })) if (reader.read(line)) console.log(line);

@@ -37,6 +37,9 @@ mod errno;
 mod error;
 pub mod host;
 pub mod memory;
+#[cfg(loom)]
+#[cfg(test)]
+mod model_host;
 pub mod pool;
 pub mod reservation;
 pub mod slots;

@@ -1,8 +1,7 @@
 //! What a granted demand holds. Dropping it gives it back: a failure half-way cannot leave a charge behind.
 
-use std::sync::Arc;
-
 use super::ledger::{ChargeId, Ledger};
+use crate::sync::Arc;
 use crate::units::Bytes;
 
 /// A charge whose memory is not mapped yet. Dropping it rolls back; [`commit`](Self::commit) keeps it.

@@ -1,7 +1,6 @@
 //! The ledger: one lock, every charge, and the host read afresh under that lock for every decision.
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::{Arc, Mutex};
 
 use super::HOST_BUDGET;
 use super::account::{Account, BudgetChange, BudgetReading, BudgetTerms};
@@ -12,7 +11,7 @@ use super::quote::{Figures, Quote};
 use crate::error::Error;
 use crate::host::{AdmissionReading, HostError};
 use crate::state::BudgetRecord;
-use crate::sync::lock;
+use crate::sync::{Arc, Mutex, lock};
 use crate::units::Bytes;
 
 /// Where the ledger reads what the host has. Called under the ledger's lock: it must not block for long.

@@ -8,6 +8,9 @@ mod budgets;
 mod charge;
 mod demand;
 mod ledger;
+#[cfg(loom)]
+#[cfg(test)]
+mod loom_tests;
 mod promises;
 mod quote;
 mod reading;

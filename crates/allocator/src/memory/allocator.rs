@@ -1,7 +1,5 @@
 //! Charge, map, bind, commit; on any failure none of it has happened.
 
-use std::sync::{Arc, Mutex};
-
 use super::allocation_error::{AllocationError, is_hugepage_limit, is_hugepage_shortage};
 use super::attempt::Attempt;
 use super::headroom::InFlight;
@@ -12,7 +10,7 @@ use crate::backing::Backing;
 use crate::budget::{Demand, HostSource, Ledger, Quote};
 use crate::error::{Error, HostBufferFailure};
 use crate::host::{AdmissionReading, HostError, HostReader, HostReading, HostRoot};
-use crate::sync::lock;
+use crate::sync::{Arc, Mutex, lock};
 use crate::units::Bytes;
 
 /// The door to host memory: one per process, over one ledger.

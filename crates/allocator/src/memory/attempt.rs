@@ -1,18 +1,18 @@
 //! One rung of the ladder from the backing wished to ordinary pages: what it takes, and its mappings.
 
-use std::sync::Arc;
-
 use super::allocation_error::{AllocationError, Shortage};
 use super::headroom::InFlight;
 use super::host_memory::{Held, HostMemory, Placement};
 use super::quota::Permit;
 use super::request::{MemoryRequest, OnHugepageShortage};
 use super::sys::{Region, sealed_memfd};
+use super::tally::Tally;
 use crate::backing::Backing;
 use crate::budget::{Demand, PendingCharge, Refusal};
 use crate::errno::Errno;
 use crate::error::{HostBufferAllocationFailed, HostBufferFailure};
 use crate::host::AdmissionReading;
+use crate::sync::Arc;
 use crate::units::Bytes;
 
 /// One rung of the ladder: a request on a certain backing.
@@ -50,7 +50,7 @@ impl Attempt<'_> {
         }
         let charge = charge.commit();
         let placement = self.placement(charge.mapped());
-        let held = Held { regions, file, permit, in_flight, charge };
+        let held = Held { regions, tally: Tally::of(file, charge), permit, in_flight };
         Ok(HostMemory::new(self.request.clone(), self.online_nodes(), placement, held))
     }
 

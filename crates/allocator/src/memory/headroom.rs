@@ -4,11 +4,9 @@
 //! memory. Faulting in regardless would wake the OOM killer, which may take an innocent neighbour first. The figures
 //! are always the real machine's, even below a fake host root: it is the real kernel that hands out the pages.
 
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
-
 use crate::error::HostBufferFailure;
 use crate::host::{AdmissionReading, HostReader, HostRoot, NodeMemory};
-use crate::sync::lock;
+use crate::sync::{Arc, Condvar, Mutex, lock, wait};
 use crate::units::{Bytes, NumaNode};
 
 /// What stays free of the host's reserve: the kernel's watermarks and everyone's small change.
@@ -45,7 +43,12 @@ impl InFlight {
     }
 
     /// Near the limit a piece waits for those in flight to land, since they show in the figures only in part.
-    fn enter(&self, node: NumaNode, piece: Bytes) -> Result<(), HostBufferFailure> {
+    fn enter(
+        &self,
+        node: NumaNode,
+        piece: Bytes,
+        machine: impl Fn() -> Result<AdmissionReading, HostBufferFailure>,
+    ) -> Result<Leave<'_>, HostBufferFailure> {
         let mut in_flight = lock(&self.bytes);
         loop {
             let wanted = in_flight.saturating_add(piece);
@@ -53,11 +56,11 @@ impl InFlight {
             match admit(&machine()?, node, wanted.saturating_add(tables), self.margin) {
                 Ok(()) => break,
                 Err(refusal) if *in_flight == Bytes::ZERO => return Err(refusal),
-                Err(_) => in_flight = self.landed.wait(in_flight).unwrap_or_else(PoisonError::into_inner),
+                Err(_) => in_flight = wait(&self.landed, in_flight),
             }
         }
         *in_flight = in_flight.saturating_add(piece);
-        Ok(())
+        Ok(Leave(Some((self, piece))))
     }
 
     fn land(&self, piece: Bytes) {
@@ -72,10 +75,7 @@ impl Headroom {
     pub(super) fn admit(&self, piece: Bytes) -> Result<Leave<'_>, HostBufferFailure> {
         match self {
             Self::Reserved => Ok(Leave(None)),
-            Self::Ordinary(node, in_flight) => {
-                in_flight.enter(*node, piece)?;
-                Ok(Leave(Some((in_flight, piece))))
-            }
+            Self::Ordinary(node, in_flight) => in_flight.enter(*node, piece, machine),
         }
     }
 }
@@ -112,6 +112,38 @@ fn admit(
         return Err(HostBufferFailure::NumaNodeExhausted);
     }
     Ok(())
+}
+
+#[cfg(loom)]
+#[cfg(test)]
+mod loom_tests {
+    use super::*;
+    use crate::budget::HostSource;
+    use crate::model_host::{Held, ModelHost, pages, spawn};
+
+    /// Faults in two pages of a machine that has four, page tables included, with never more than three held.
+    fn fault_in(in_flight: &InFlight, host: &ModelHost, held: &Held) {
+        let machine = || host.read().map_err(|_| HostBufferFailure::System);
+        let leave = in_flight.enter(NumaNode::Any, pages(2), machine).unwrap();
+        held.take(2);
+        held.give_back(2);
+        drop(leave);
+    }
+
+    #[test]
+    fn pieces_near_the_limit_take_turns_and_none_is_forgotten() {
+        loom::model(|| {
+            let (in_flight, host) = (InFlight::beside(Bytes::ZERO), ModelHost::new(4, 0));
+            let held = Held::of(3);
+            let others = [(); 2].map(|()| {
+                let (in_flight, host, held) = (Arc::clone(&in_flight), host.clone(), held.clone());
+                spawn(move || fault_in(&in_flight, &host, &held))
+            });
+            fault_in(&in_flight, &host, &held);
+            others.into_iter().for_each(|other| other.join().unwrap());
+            assert_eq!(*lock(&in_flight.bytes), Bytes::ZERO);
+        });
+    }
 }
 
 #[cfg(test)]

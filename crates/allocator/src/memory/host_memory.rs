@@ -1,9 +1,6 @@
 //! Memory that was granted: mapped, bound, and given back in the right order.
 
-use std::fs::File;
-use std::os::unix::fs::MetadataExt;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, OnceLock, RwLock};
+use std::sync::OnceLock;
 
 use super::headroom::{Headroom, InFlight};
 use super::numa::{NodeBytes, bytes_by_node};
@@ -12,11 +9,12 @@ use super::progress::{PrefaultProgress, Progress};
 use super::quota::Permit;
 use super::request::MemoryRequest;
 use super::sys::Region;
+use super::tally::Tally;
 use crate::backing::Backing;
-use crate::budget::Charge;
 use crate::errno::Errno;
 use crate::error::Error;
-use crate::sync::{read, write};
+use crate::sync::atomic::{AtomicBool, Ordering};
+use crate::sync::{Arc, Mutex, RwLock, lock, read, write};
 use crate::units::{Bytes, NumaNode};
 
 /// The wish and the outcome, apart.
@@ -54,21 +52,22 @@ pub struct HostMemory {
     placement: Placement,
     progress: Progress,
     cancelled: AtomicBool,
+    /// Held by the one prefault that is at work.
+    prefaulting: Mutex<()>,
     nodes: OnceLock<Option<Vec<NodeBytes>>>,
     held: RwLock<Option<Held>>,
 }
 
-/// What there is to give back. Fields drop in this order: the memory, then the charge for it.
+/// What there is to give back. Fields drop in this order: the mappings, then the memfd and the charge for them.
 #[derive(Debug)]
 pub(super) struct Held {
     pub(super) regions: Vec<Region>,
-    /// The memfd behind all regions, one after the other.
-    pub(super) file: Option<File>,
+    /// With the memfd behind all regions, one after the other.
+    pub(super) tally: Tally,
     #[expect(dead_code, reason = "held, not read: dropping it gives the mappings and descriptors back")]
     pub(super) permit: Permit,
     /// What all prefaults of this process are faulting in.
     pub(super) in_flight: Arc<InFlight>,
-    pub(super) charge: Charge,
 }
 
 impl HostMemory {
@@ -84,6 +83,7 @@ impl HostMemory {
             progress: Progress::of(placement.mapped),
             placement,
             cancelled: AtomicBool::new(false),
+            prefaulting: Mutex::new(()),
             nodes: OnceLock::new(),
             held: RwLock::new(Some(held)),
         }
@@ -113,7 +113,8 @@ impl HostMemory {
         self.nodes.get()?.as_deref()
     }
 
-    /// Faults everything in and blocks until that is done. When it fails, everything is given back already.
+    /// Faults everything in and blocks until that is done, by this call or one before it. When it fails, everything is
+    /// given back already.
     ///
     /// # Errors
     /// HOST_BUFFER_ALLOCATION_FAILED: the kernel's refusal, too little memory left on the machine, or
@@ -135,8 +136,13 @@ impl HostMemory {
     }
 
     fn prefault_held(&self, most_threads: u32) -> Result<(), PrefaultError> {
+        // One at a time: what two fault in would be counted twice.
+        let _alone = lock(&self.prefaulting);
         let held = read(&self.held);
         let held = held.as_ref().ok_or(PrefaultError::CANCELLED)?;
+        if self.progress.is_done() {
+            return Ok(());
+        }
         let page = self.placement.alignment;
         let ordinary = || Headroom::Ordinary(self.placement.node, Arc::clone(&held.in_flight));
         let hugetlb = self.placement.actual_backing.is_hugetlb();
@@ -145,7 +151,7 @@ impl HostMemory {
             most_threads,
             page,
             headroom: if hugetlb { Headroom::Reserved } else { ordinary() },
-            charge: &held.charge,
+            tally: &held.tally,
             progress: &self.progress,
             cancelled: &self.cancelled,
         };
@@ -160,11 +166,12 @@ impl HostMemory {
     }
 
     /// Cancels, waits for a running prefault to notice, unmaps, and gives the charge back. Blocks for as long as the
-    /// kernel takes. Answers the bytes given back: zero when that was done before.
+    /// kernel takes. Answers the bytes given back: zero when that was done before, by then in full.
     pub fn close(&self) -> Bytes {
         self.cancel();
-        let held = write(&self.held).take();
-        held.map_or(Bytes::ZERO, |held| held.charge.mapped())
+        let mut held = write(&self.held);
+        // It drops under the lock: who finds it gone finds it given back.
+        held.take().map_or(Bytes::ZERO, |held| held.tally.mapped())
     }
 
     /// Copies from `mapping` at `offset`, faulting in what is not there. Blocks.
@@ -175,7 +182,7 @@ impl HostMemory {
         let held = read(&self.held);
         let held = held.as_ref().ok_or(Errno::new(libc::EBADF))?;
         held.regions.get(mapping).ok_or(Errno::new(libc::EFAULT))?.read(offset, into)?;
-        held.count_resident();
+        held.tally.recount();
         Ok(())
     }
 
@@ -188,29 +195,12 @@ impl HostMemory {
         let mut held = write(&self.held);
         let held = held.as_mut().ok_or(Errno::new(libc::EBADF))?;
         held.regions.get_mut(mapping).ok_or(Errno::new(libc::EFAULT))?.write(offset, bytes)?;
-        held.count_resident();
+        held.tally.recount();
         Ok(())
     }
 
     /// What is resident behind the memfd. `None` without one, and while the memory is being given back.
     fn resident_in_file(&self) -> Option<Bytes> {
-        self.held.try_read().ok()?.as_ref()?.resident_in_file()
-    }
-}
-
-impl Held {
-    /// What the kernel has handed out behind the memfd, whoever faulted it in (st_blocks counts 512-byte units,
-    /// stat(2)).
-    fn resident_in_file(&self) -> Option<Bytes> {
-        let metadata = self.file.as_ref()?.metadata().ok()?;
-        Some(Bytes::new(metadata.blocks()).saturating_mul(512))
-    }
-
-    /// Tells the ledger what reads and writes have faulted in. Of private memory that was not prefaulted the kernel does
-    /// not tell cheaply: it stays promised, which errs to the safe side.
-    fn count_resident(&self) {
-        if let Some(resident) = self.resident_in_file() {
-            self.charge.set_resident(resident);
-        }
+        self.held.try_read().ok()?.as_ref()?.tally.in_file()
     }
 }

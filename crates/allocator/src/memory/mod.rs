@@ -9,6 +9,9 @@ mod attempt;
 mod buffer;
 mod headroom;
 mod host_memory;
+#[cfg(loom)]
+#[cfg(test)]
+mod loom_tests;
 mod numa;
 mod pieces;
 mod prefault;
@@ -16,6 +19,7 @@ mod progress;
 mod quota;
 mod request;
 mod sys;
+mod tally;
 
 pub use allocation_error::{AllocationError, Shortage};
 pub use allocator::HostMemoryAllocator;

@@ -1,9 +1,9 @@
 //! Memory cut into pieces that several threads take in turn.
 
 use std::ops::Range;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use super::sys::Region;
+use crate::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use crate::units::Bytes;
 
 /// What a thread takes at a time: large enough that a look at the machine a piece does not show, small enough to stop and

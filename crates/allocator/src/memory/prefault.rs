@@ -4,18 +4,18 @@
 //! 5.14), which answers where a touch would raise SIGBUS.
 
 use std::ops::Range;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, OnceLock};
+use std::sync::OnceLock;
 use std::thread;
 
 use super::headroom::Headroom;
 use super::pieces::Pieces;
 use super::progress::Progress;
 use super::sys::Region;
-use crate::budget::Charge;
+use super::tally::Tally;
 use crate::errno::Errno;
 use crate::error::HostBufferFailure;
-use crate::sync::lock;
+use crate::sync::atomic::{AtomicBool, Ordering};
+use crate::sync::{Mutex, lock};
 use crate::units::Bytes;
 
 /// What one system call faults in. The kernel holds the lock of the address space meanwhile, and every other thread that
@@ -48,7 +48,7 @@ pub(super) struct Prefault<'a> {
     /// The size of the pages behind the regions.
     pub(super) page: Bytes,
     pub(super) headroom: Headroom,
-    pub(super) charge: &'a Charge,
+    pub(super) tally: &'a Tally,
     pub(super) progress: &'a Progress,
     pub(super) cancelled: &'a AtomicBool,
 }
@@ -98,7 +98,7 @@ impl Prefault<'_> {
             region.populate(start..end).map_err(PrefaultError::kernel)?;
             let bytes = bytes_of(end - start);
             self.progress.add(bytes);
-            self.charge.add_resident(bytes);
+            self.tally.faulted_in(bytes);
         }
         Ok(())
     }

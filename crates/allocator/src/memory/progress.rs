@@ -1,9 +1,9 @@
 //! How far a prefault is; written by its threads, read by anybody.
 
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::time::Instant;
 
+use crate::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use crate::units::Bytes;
 
 /// How much of the memory is faulted in, how fast, by how many threads.

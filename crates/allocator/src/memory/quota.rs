@@ -3,11 +3,10 @@
 //! The kernel bounds both (vm.max_map_count, RLIMIT_NOFILE). A process that runs into either cannot so much as grow
 //! its heap or accept a connection, so the allocator stops at half of each and leaves the rest to the process.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
-
 use super::sys;
 use crate::errno::Errno;
+use crate::sync::Arc;
+use crate::sync::atomic::{AtomicU64, Ordering};
 
 /// The kernel's default for vm.max_map_count (linux/mm.h, DEFAULT_MAX_MAP_COUNT).
 const DEFAULT_MAX_MAP_COUNT: u64 = 65_530;
@@ -37,10 +36,11 @@ impl Quota {
     pub(super) fn of_this_process() -> Arc<Self> {
         let max_map_count = std::fs::read_to_string("/proc/sys/vm/max_map_count");
         let mappings = max_map_count.ok().and_then(|text| text.trim().parse().ok());
-        Arc::new(Self {
-            mappings: Counter::up_to(mappings.unwrap_or(DEFAULT_MAX_MAP_COUNT) / 2),
-            descriptors: Counter::up_to(sys::descriptor_limit() / 2),
-        })
+        Self::up_to(mappings.unwrap_or(DEFAULT_MAX_MAP_COUNT) / 2, sys::descriptor_limit() / 2)
+    }
+
+    pub(super) fn up_to(mappings: u64, descriptors: u64) -> Arc<Self> {
+        Arc::new(Self { mappings: Counter::up_to(mappings), descriptors: Counter::up_to(descriptors) })
     }
 
     /// Takes both, or answers what the kernel would: ENOMEM for mappings, EMFILE for descriptors.
@@ -82,13 +82,9 @@ impl Drop for Permit {
 mod tests {
     use super::*;
 
-    fn quota(mappings: u64, descriptors: u64) -> Arc<Quota> {
-        Arc::new(Quota { mappings: Counter::up_to(mappings), descriptors: Counter::up_to(descriptors) })
-    }
-
     #[test]
     fn a_permit_gives_back_what_it_took() {
-        let quota = quota(3, 1);
+        let quota = Quota::up_to(3, 1);
         let permit = quota.take(3, 1).unwrap();
         assert_eq!(quota.take(1, 0).err(), Some(Errno::new(libc::ENOMEM)));
         drop(permit);
@@ -97,7 +93,7 @@ mod tests {
 
     #[test]
     fn a_refused_permit_takes_nothing() {
-        let quota = quota(3, 0);
+        let quota = Quota::up_to(3, 0);
         assert_eq!(quota.take(3, 1).err(), Some(Errno::new(libc::EMFILE)));
         assert!(quota.take(3, 0).is_ok());
         assert_eq!(quota.take(u64::MAX, 0).err(), Some(Errno::new(libc::ENOMEM)));

@@ -2,6 +2,9 @@
 
 mod layout;
 mod logical;
+#[cfg(loom)]
+#[cfg(test)]
+mod loom_tests;
 mod paged;
 mod slot_pool;
 mod spec;

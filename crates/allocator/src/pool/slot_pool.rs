@@ -1,11 +1,9 @@
 //! A slot allocator that many threads share, and its refusals in the documented words.
 
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicU64, Ordering};
-
 use crate::error::Error;
 use crate::slots::{SlotAllocator, SlotError, SlotRange};
-use crate::sync::lock;
+use crate::sync::atomic::{AtomicU64, Ordering};
+use crate::sync::{Mutex, lock, process_wide};
 
 /// How full a pool is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,8 +25,10 @@ pub struct SlotStats {
 /// Pages that all pools of this process may keep books on: about 160 MiB of bookkeeping when all are touched.
 const MAX_BOOKED_PAGES: u64 = 1 << 30;
 
-/// Pages that all pools of this process keep books on.
-static BOOKED_PAGES: AtomicU64 = AtomicU64::new(0);
+process_wide! {
+    /// Pages that all pools of this process keep books on.
+    static BOOKED_PAGES: AtomicU64 = AtomicU64::new(0);
+}
 
 /// The slots of one pool. Each method holds the lock for microseconds.
 #[derive(Debug)]
@@ -58,9 +58,8 @@ impl SlotPool {
 
     pub(super) fn stats(&self) -> SlotStats {
         let page_size = self.page_size;
-        let pages = |count: fn(&SlotAllocator) -> u64| {
-            lock(&self.books).as_ref().map_or(0, |Books(slots)| count(slots))
-        };
+        let books = lock(&self.books);
+        let pages = |count: fn(&SlotAllocator) -> u64| books.as_ref().map_or(0, |Books(slots)| count(slots));
         SlotStats {
             size: pages(SlotAllocator::slot_count),
             page_size,

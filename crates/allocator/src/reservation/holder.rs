@@ -29,7 +29,12 @@ impl Holder {
     pub(super) fn open(pid: u32) -> Result<Self, Errno> {
         let number = i32::try_from(pid).ok().and_then(Pid::from_raw).ok_or(Errno::SRCH)?;
         let pidfd = pidfd_open(number, PidfdFlags::empty())?;
-        Ok(Self { pid, pidfd, baseline: Resident::of(pid).unwrap_or_default() })
+        Ok(Self { pid, pidfd, baseline: Resident::default() })
+    }
+
+    /// What it faults in from now on counts as faulted in since the grant.
+    pub(super) fn granted_now(self) -> Self {
+        Self { baseline: Resident::of(self.pid).unwrap_or_default(), ..self }
     }
 
     pub(super) fn pid(&self) -> u32 {

@@ -4,6 +4,11 @@
 //! table; a thread of its own watches clocks and processes.
 
 mod holder;
+#[cfg_attr(loom, path = "kernel_model.rs")]
+mod kernel;
+#[cfg(loom)]
+#[cfg(test)]
+mod loom_tests;
 mod record;
 mod table;
 mod watch;

@@ -1,15 +1,15 @@
 //! The table of reservations: every change under one lock, so that each reservation ends exactly once.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 
 use super::holder::{Holder, Resident};
+use super::kernel;
 use super::record::{Reservation, ReservationSpec, ReservationState};
 use super::watch::Watch;
 use crate::budget::{Charge, Demand, Ledger, MemoryKind, Refusal};
 use crate::error::{BudgetExceeded, Error};
-use crate::sync::lock;
+use crate::sync::{Arc, Mutex, lock};
 use crate::units::Bytes;
 
 /// Ended reservations that are remembered, so that a late renewal learns why.
@@ -67,10 +67,12 @@ impl Reservations {
         let holder = spec.pid.map(Holder::open).transpose().map_err(|errno| no_process(spec.pid, errno))?;
         let charge =
             self.ledger.charge(spec.demand.clone()).map_err(|refusal| refused(refusal, &spec.demand))?;
+        // After the decision, whose figures showed what it had faulted in till then.
+        let holder = holder.map(Holder::granted_now);
         let mut table = lock(&self.table);
         let id = table.next_id;
         if let Some(holder) = &holder {
-            let watched = self.watch.add(holder.pidfd(), id);
+            let watched = self.watch.add(holder, id);
             watched.map_err(|errno| no_process(spec.pid, errno))?;
         }
         let reservation = table.enter(id, spec, holder, charge.keep());
@@ -114,7 +116,7 @@ impl Reservations {
     #[must_use]
     pub fn take_ended(&self) -> Vec<Reservation> {
         let mut table = lock(&self.table);
-        table.expire_due(Instant::now());
+        table.expire_due(kernel::now());
         table.untold.drain(..).collect()
     }
 
@@ -127,7 +129,7 @@ impl Reservations {
 
     /// Brings what the holders have faulted in up to date, unless that was done a moment ago.
     pub fn look_at_holders(&self) {
-        lock(&self.table).look_at_holders(Instant::now());
+        lock(&self.table).look_at_holders(kernel::now());
     }
 }
 
@@ -140,7 +142,9 @@ impl Table {
         charge: Charge,
     ) -> Reservation {
         self.next_id = id + 1;
-        let (created_at, deadline) = (SystemTime::now(), spec.ttl.map(|ttl| Instant::now() + ttl));
+        // In this order: it never outlives the time it tells.
+        let deadline = spec.ttl.map(|ttl| kernel::now() + ttl);
+        let created_at = kernel::wall_clock();
         let expires_at = spec.ttl.map(|ttl| created_at + ttl);
         let state = ReservationState::Held;
         let reservation =
@@ -151,18 +155,18 @@ impl Table {
     }
 
     fn change(&mut self, id: u64, change: impl FnOnce(&mut Live)) -> Result<Reservation, Error> {
-        self.expire_due(Instant::now());
+        self.expire_due(kernel::now());
         let Some(live) = self.live.get_mut(&id) else { return Err(self.gone(id)) };
         change(live);
         Ok(live.reservation.clone())
     }
 
     fn renew(&mut self, id: u64, ttl: Duration) -> Result<Reservation, Error> {
-        let deadline = Instant::now() + ttl;
+        let deadline = kernel::now() + ttl;
         let mut earlier = None;
         let renewed = self.change(id, |live| {
             earlier = live.deadline.replace(deadline);
-            live.reservation.expires_at = Some(SystemTime::now() + ttl);
+            live.reservation.expires_at = Some(kernel::wall_clock() + ttl);
         })?;
         self.deadlines.extend([((deadline, id), ())]);
         if let Some(earlier) = earlier.filter(|earlier| *earlier != deadline) {
@@ -172,7 +176,7 @@ impl Table {
     }
 
     fn release(&mut self, id: u64) -> Result<Reservation, Error> {
-        self.expire_due(Instant::now());
+        self.expire_due(kernel::now());
         if let Some(released) = self.end(id, ReservationState::Released) {
             return Ok(released);
         }
@@ -211,7 +215,7 @@ impl Table {
             self.deadlines.remove(&(deadline, id));
         }
         drop(live.charge);
-        let ended_at = Some(SystemTime::now());
+        let ended_at = Some(kernel::wall_clock());
         let ended = Reservation { state, ended_at, resident: Bytes::ZERO, ..live.reservation };
         remember(&mut self.ended, ended.clone());
         remember(&mut self.untold, ended.clone());

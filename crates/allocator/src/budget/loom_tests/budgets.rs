@@ -1,0 +1,125 @@
+use super::*;
+use crate::error::Error;
+use crate::model_host::{ModelHost, ordinary, spawn};
+use crate::sync::Arc;
+
+const JOB: &str = "job";
+
+fn terms(cap: u64) -> BudgetTerms {
+    BudgetTerms { requested: Some(pages(cap)), fraction: None, ranks: 1 }
+}
+
+/// A host of four pages and the budget "job" of two.
+fn ledger_with_job() -> Arc<Ledger> {
+    let ledger = ModelHost::new(4, 0).ledger();
+    ledger.create_budget(JOB, terms(2)).unwrap();
+    ledger
+}
+
+fn of_job(count: u64) -> Demand {
+    Demand { budget: JOB.to_owned(), ..ordinary(count) }
+}
+
+fn is_unknown(outcome: &Result<PendingCharge, Refusal>) -> bool {
+    matches!(outcome, Err(Refusal::Other(Error::NotFound { .. })))
+}
+
+#[test]
+fn a_charge_never_stands_on_a_deleted_budget() {
+    loom::model(|| {
+        let ledger = ledger_with_job();
+        let deleting = {
+            let ledger = Arc::clone(&ledger);
+            spawn(move || ledger.delete_budget(JOB))
+        };
+        let charge = ledger.charge(of_job(2));
+        match deleting.join().unwrap() {
+            Ok(_) => assert!(is_unknown(&charge)),
+            Err(error) => {
+                assert!(matches!(error, Error::InUse { holders: 1, .. }), "{error}");
+                assert_eq!(ledger.budget(JOB).unwrap().unwrap().charged, charge.unwrap().commit().mapped());
+            }
+        }
+        assert_nothing_is_held(&ledger, 4);
+    });
+}
+
+#[test]
+fn a_budget_of_the_same_name_starts_with_nothing_whoever_lets_go_meanwhile() {
+    loom::model(|| {
+        let ledger = ledger_with_job();
+        let first = ledger.charge(of_job(2)).unwrap().commit();
+        let letting_go = spawn(move || drop(first));
+        let renewed = ledger.delete_budget(JOB).is_ok();
+        let made = matches!(ledger.create_budget(JOB, terms(2)).unwrap(), CreatedBudget::Made(_));
+        assert_eq!(made, renewed);
+        letting_go.join().unwrap();
+        let second = ledger.charge(of_job(2)).unwrap();
+        assert_eq!(ledger.budget(JOB).unwrap().unwrap().charged, pages(2));
+        drop(second);
+        assert_nothing_is_held(&ledger, 4);
+    });
+}
+
+#[test]
+fn a_charge_and_a_lowered_cap_agree_on_who_came_first() {
+    loom::model(|| {
+        let ledger = ledger_with_job();
+        let lowering = {
+            let ledger = Arc::clone(&ledger);
+            let change = BudgetChange { requested: Some(Some(pages(1))), ..BudgetChange::default() };
+            spawn(move || ledger.update_budget(JOB, &change).unwrap())
+        };
+        let charge = ledger.charge(of_job(2)).ok();
+        let lowered = lowering.join().unwrap();
+        let held = if charge.is_some() { pages(2) } else { Bytes::ZERO };
+        assert_eq!((lowered.charged, lowered.over_budget), (held, charge.is_some()));
+        assert_eq!(ledger.budget(JOB).unwrap().unwrap(), lowered);
+        drop(charge);
+        assert_nothing_is_held(&ledger, 4);
+    });
+}
+
+#[test]
+fn nothing_is_granted_once_admission_is_closed() {
+    loom::model(|| {
+        let ledger = ledger_with_job();
+        let closing = {
+            let ledger = Arc::clone(&ledger);
+            let change = BudgetChange { admission_closed: Some(Some(true)), ..BudgetChange::default() };
+            spawn(move || ledger.update_budget(JOB, &change).unwrap())
+        };
+        let charge = ledger.charge(of_job(1));
+        let closed = closing.join().unwrap();
+        match &charge {
+            Ok(_) => assert_eq!(closed.charged, pages(1)),
+            Err(Refusal::AdmissionClosed(name)) => {
+                assert_eq!((name.as_str(), closed.charged), (JOB, Bytes::ZERO));
+            }
+            Err(other) => panic!("{other:?}"),
+        }
+        drop(charge);
+        assert_nothing_is_held(&ledger, 4);
+    });
+}
+
+#[test]
+fn of_two_that_make_a_budget_one_makes_it_and_both_see_the_same() {
+    loom::model(|| {
+        let ledger = ModelHost::new(4, 0).ledger();
+        let other = {
+            let ledger = Arc::clone(&ledger);
+            spawn(move || ledger.create_budget(JOB, terms(1)).unwrap())
+        };
+        let mine = ledger.create_budget(JOB, terms(3)).unwrap();
+        let (made, found) = match (mine, other.join().unwrap()) {
+            (CreatedBudget::Made(made), CreatedBudget::Exists { reading, differs })
+            | (CreatedBudget::Exists { reading, differs }, CreatedBudget::Made(made)) => {
+                assert_eq!(differs, ["requested_bytes"]);
+                (made, reading)
+            }
+            both => panic!("{both:?}"),
+        };
+        assert_eq!(made, found);
+    });
+}
