@@ -10,7 +10,8 @@
 use std::sync::{Arc, Mutex};
 
 use hostpool_allocator::budget::{
-    BudgetChange, Charge, Demand, HOST_BUDGET, HostSource, Ledger, MemoryKind, PendingCharge, Refusal,
+    BudgetChange, Charge, Claimant, Demand, HOST_BUDGET, HostSource, Ledger, MemoryKind, PendingCharge,
+    Refusal,
 };
 use hostpool_allocator::host::{AdmissionReading, HostError, HugepagePool, MemInfo, NodeMemInfo, NodeMemory};
 use hostpool_allocator::{Bytes, MemoryLimit, NumaNode};
@@ -193,6 +194,7 @@ fn demand(huge: bool, node: Option<u32>, bytes: u64) -> Demand {
     Demand {
         budget: HOST_BUDGET.to_owned(),
         rank: None,
+        claimant: Claimant::HostBuffer(None),
         kind: if huge { MemoryKind::Hugepages(Bytes::new(HUGE)) } else { MemoryKind::Ordinary },
         node: node.map_or(NumaNode::Any, NumaNode::Node),
         requested: Bytes::new(bytes),

@@ -1,6 +1,7 @@
 //! The ledger's rules, one by one.
 
 use super::super::account::MAX_RANKS;
+use super::super::demand::Claimant;
 use super::*;
 use crate::error::MemoryLimit;
 use crate::host::{HugepagePool, MemInfo, NodeMemInfo, NodeMemory};
@@ -61,6 +62,7 @@ fn ordinary(bytes: u64) -> Demand {
     Demand {
         budget: HOST_BUDGET.to_owned(),
         rank: None,
+        claimant: Claimant::HostBuffer(None),
         kind: MemoryKind::Ordinary,
         node: NumaNode::Any,
         requested: Bytes::new(bytes),

@@ -1,19 +1,21 @@
 //! Who may have how much: the only place where bytes meet a cap.
 //!
 //! [`Ledger`] decides under one lock; [`Demand`] is the question, [`Quote`] the answer with the figures it used, and
-//! [`Charge`] what a granted demand holds until it is dropped.
+//! [`Charge`] what a granted demand holds until it is dropped. [`BudgetEvents`] has the latest of all that.
 
 mod account;
 mod charge;
 mod demand;
+mod events;
 mod ledger;
 mod promises;
 mod quote;
 mod reading;
 
 pub use account::{BudgetChange, BudgetReading, BudgetTerms, MAX_RANKS, RankShare};
-pub use charge::{Charge, PendingCharge};
-pub use demand::{Demand, MemoryKind};
+pub use charge::{Charge, ChargeEnd, PendingCharge};
+pub use demand::{Claimant, Demand, MemoryKind};
+pub use events::{BudgetEvent, BudgetEventKind, BudgetEvents, EventsRead};
 pub use ledger::{CreatedBudget, HostSource, Ledger, Refusal};
 pub use quote::Quote;
 

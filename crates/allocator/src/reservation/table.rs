@@ -7,7 +7,7 @@ use std::time::{Duration, Instant, SystemTime};
 use super::holder::{Holder, Resident};
 use super::record::{Reservation, ReservationSpec, ReservationState};
 use super::watch::Watch;
-use crate::budget::{Charge, Demand, Ledger, MemoryKind, Refusal};
+use crate::budget::{Charge, ChargeEnd, Demand, Ledger, MemoryKind, Refusal};
 use crate::error::{BudgetExceeded, Error};
 use crate::sync::lock;
 use crate::units::Bytes;
@@ -210,7 +210,7 @@ impl Table {
         if let Some(deadline) = live.deadline {
             self.deadlines.remove(&(deadline, id));
         }
-        drop(live.charge);
+        live.charge.end(charge_end(state));
         let ended_at = Some(SystemTime::now());
         let ended = Reservation { state, ended_at, resident: Bytes::ZERO, ..live.reservation };
         remember(&mut self.ended, ended.clone());
@@ -289,6 +289,16 @@ impl Live {
     fn show(&mut self, bytes: Bytes) {
         self.reservation.resident = bytes;
         self.charge.set_resident(bytes);
+    }
+}
+
+fn charge_end(state: ReservationState) -> ChargeEnd {
+    match state {
+        ReservationState::Expired => ChargeEnd::Expired,
+        ReservationState::OwnerDied => ChargeEnd::OwnerDied,
+        ReservationState::Held | ReservationState::Committed | ReservationState::Released => {
+            ChargeEnd::Released
+        }
     }
 }
 
