@@ -5,6 +5,7 @@ import type { RequestContext } from '../resolvers/context.js';
 import { sendError } from './http-errors.js';
 import { MAX_STREAMS } from './limits.js';
 import { maskErrors } from './mask-errors.js';
+import { paced } from './paced.js';
 import { noteOperation } from './request-log.js';
 import { prepareOperation } from './streaming.js';
 
@@ -25,6 +26,8 @@ export function serveSse(
       return Array.isArray(prepared) ? streamOf({ errors: prepared }) : { ...prepared, contextValue };
     },
     context: ({ raw }) => ({ ...contextFor(raw.id) }),
+    onOperation: (_context, { context }, _args, result) =>
+      isAsyncIterable(result) ? paced(result, context.reply.raw) : undefined,
     onNext: (_context, { raw }, result) => {
       if (result.errors === undefined) return undefined;
       const errors = maskErrors(result.errors as GraphQLError[], raw.id, raw.log);
@@ -59,6 +62,10 @@ export function serveSse(
       return reply;
     },
   });
+}
+
+function isAsyncIterable(result: object): result is AsyncIterable<ExecutionResult> {
+  return Symbol.asyncIterator in result;
 }
 
 /** What is wrong with the shape of a POST's body, in the words of GraphQL over HTTP; undefined when nothing is. */

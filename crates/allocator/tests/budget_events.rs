@@ -1,13 +1,13 @@
 //! The events of budgets: the figures of each decision, and that they add up to what the ledger holds.
 
-#![expect(clippy::unwrap_used, clippy::panic, reason = "a panic here is how a test fails")]
+#![expect(clippy::unwrap_used, reason = "a panic here is how a test fails")]
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use hostpool_allocator::budget::{
     BudgetChange, BudgetEvent, BudgetEventKind, BudgetTerms, Charge, ChargeEnd, Claimant, Demand,
-    HOST_BUDGET, HostSource, Ledger, MemoryKind, Refusal,
+    HOST_BUDGET, HostSource, Ledger, MemoryKind, PendingCharge, Refusal,
 };
 use hostpool_allocator::host::{AdmissionReading, HostError, MemInfo};
 use hostpool_allocator::{Bytes, MemoryLimit, NumaNode};
@@ -52,7 +52,7 @@ fn demand(budget: &str, rank: Option<u32>, pages: u64) -> Demand {
 }
 
 fn charge(ledger: &Arc<Ledger>, demand: Demand) -> Result<Charge, Refusal> {
-    ledger.charge(demand).map(|charge| charge.commit())
+    ledger.charge(demand).map(PendingCharge::commit)
 }
 
 fn close(ledger: &Ledger, budget: &str, closed: bool) {

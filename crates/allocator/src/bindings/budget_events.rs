@@ -102,6 +102,7 @@ pub struct BudgetEventLog {
 }
 
 #[napi]
+#[expect(clippy::needless_pass_by_value, reason = "the shape in which napi hands it over")]
 impl BudgetEventLog {
     /// Those of this allocator.
     #[napi(constructor)]
@@ -118,7 +119,6 @@ impl BudgetEventLog {
     /// Those after event number `sequence`, of `budget` alone when it is given; at most `limit`, the oldest first. Never
     /// waits for a decision.
     #[napi]
-    #[expect(clippy::needless_pass_by_value, reason = "the shape in which napi hands it over")]
     pub fn after(&self, sequence: f64, limit: u32, budget: Option<String>) -> napi::Result<BudgetEventsRead> {
         let sequence = count("sequence", sequence).map_err(thrown)?;
         let limit = usize::try_from(limit).unwrap_or(usize::MAX);
