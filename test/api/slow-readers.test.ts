@@ -1,0 +1,173 @@
+import { once } from 'node:events';
+import { type IncomingMessage, request } from 'node:http';
+import { createClient } from 'graphql-ws';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import WebSocket from 'ws';
+import { CREATE_BUDGET, RELEASE, RESERVE } from '../testkit/graphql.js';
+import { type FakeHost, plainHost } from '../testkit/host-root.js';
+import { startServer, type TestServer } from '../testkit/server.js';
+
+/** How many events the server keeps. */
+const KEPT = 10_000;
+/** More bytes of events than the kernel holds of one connection: 16 MiB. */
+const HELD = 4_000;
+const BUDGET = 'b'.repeat(128);
+const HOLDER = 'h'.repeat(256);
+/** An event of some KiB. */
+const names = [1, 2, 3, 4, 5].map((n) => `name${n}: name`).join(' ');
+const claimants = [1, 2, 3, 4, 5].map((n) => `claimant${n}: claimant { ${names} }`).join(' ');
+const EVENTS = `subscription { budgetEvents { sequence missed ${claimants} } }`;
+const refusals = Array.from({ length: 100 }, (_, n) => `r${n}: reserveHostMemory(input: $input) { __typename }`);
+const REFUSE_100 = `mutation($input: ReserveHostMemoryInput!) { ${refusals.join(' ')} }`;
+
+interface Event {
+  readonly sequence: number;
+  readonly missed: number;
+}
+
+let host: FakeHost;
+let server: TestServer;
+
+beforeAll(async () => {
+  host = plainHost(2 ** 30);
+  server = await startServer({ HOSTPOOL_HOST_ROOT: host.path, HOSTPOOL_LOG_LEVEL: 'info' });
+  await server.data(CREATE_BUDGET, { input: { name: BUDGET } });
+});
+afterAll(async () => {
+  expect(server.log.filter(({ level }) => level === 'error')).toEqual([]);
+  expect(await server.stop()).toEqual({ code: 0, signal: null });
+  host.remove();
+});
+
+async function flood(): Promise<void> {
+  const input = { budget: BUDGET, bytes: '1TiB', holder: HOLDER };
+  for (let n = 0; n < KEPT + HELD; n += 100) await server.data(REFUSE_100, { input });
+}
+
+/** Events as they are parsed out of what a connection gets, in the order of their coming. */
+class Arrivals {
+  readonly #events: Event[] = [];
+  #wake: () => void = () => undefined;
+
+  push(message: string): void {
+    const { data } = JSON.parse(message);
+    if (data === undefined) return;
+    this.#events.push(data.budgetEvents);
+    this.#wake();
+  }
+
+  async next(): Promise<Event> {
+    for (;;) {
+      const event = this.#events.shift();
+      if (event !== undefined) return event;
+      await new Promise<void>((resolve) => {
+        this.#wake = resolve;
+      });
+    }
+  }
+}
+
+interface Reader {
+  readonly arrivals: Arrivals;
+  /** From now on nothing is taken from the connection. */
+  pause(): void;
+  resume(): void;
+  end(): void;
+}
+
+async function overWebSocket(): Promise<Reader> {
+  const socket = new WebSocket(`${server.url.replace('http', 'ws')}/graphql`, 'graphql-transport-ws');
+  const arrivals = new Arrivals();
+  await once(socket, 'open');
+  socket.send(JSON.stringify({ type: 'connection_init' }));
+  await once(socket, 'message');
+  socket.send(JSON.stringify({ id: '1', type: 'subscribe', payload: { query: EVENTS } }));
+  socket.on('message', (text) => {
+    const { type, payload } = JSON.parse(String(text));
+    if (type === 'next') arrivals.push(JSON.stringify(payload));
+  });
+  return {
+    arrivals,
+    pause: () => socket.pause(),
+    resume: () => socket.resume(),
+    end: () => socket.terminate(),
+  };
+}
+
+async function overSse(): Promise<Reader> {
+  const arrivals = new Arrivals();
+  const headers = { 'content-type': 'application/json', accept: 'text/event-stream' };
+  const asking = request(`${server.url}/graphql/stream`, { method: 'POST', headers });
+  asking.end(JSON.stringify({ query: EVENTS }));
+  const [response]: [IncomingMessage] = (await once(asking, 'response')) as never;
+  let text = '';
+  response.setEncoding('utf8').on('data', (chunk: string) => {
+    const lines = (text + chunk).split('\n');
+    text = lines.pop() ?? '';
+    for (const line of lines) if (line.startsWith('data: ')) arrivals.push(line.slice('data: '.length));
+  });
+  return {
+    arrivals,
+    pause: () => void response.pause(),
+    resume: () => void response.resume(),
+    end: () => void response.destroy(),
+  };
+}
+
+describe.each([
+  ['graphql-ws', overWebSocket],
+  ['server-sent events', overSse],
+])('a reader over %s that takes nothing for a while', (_transport, open) => {
+  it('is told how many events it missed, and the server keeps none of them for it', async () => {
+    const { arrivals, pause, resume, end } = await open();
+    await server.data(REFUSE_100, { input: { budget: BUDGET, bytes: '1TiB', holder: HOLDER } });
+    let { sequence } = await arrivals.next();
+    pause();
+    await flood();
+    resume();
+    let missed = 0;
+    while (missed === 0) {
+      const event = await arrivals.next();
+      missed = event.missed;
+      expect(event.sequence).toBe(sequence + 1 + missed);
+      sequence = event.sequence;
+    }
+    expect(missed).toBeLessThan(KEPT + HELD);
+    const after = await arrivals.next();
+    expect([after.sequence, after.missed]).toEqual([sequence + 1, 0]);
+    end();
+  });
+});
+
+describe('a subscription that is acknowledged', () => {
+  const engine = { budget: BUDGET, bytes: 4096, holder: 'engine' };
+  const QUERY = 'subscription { budgetEvents { kind } }';
+
+  it('over server-sent events, by the answer, shows what comes right after', async () => {
+    for (let n = 0; n < 20; n += 1) {
+      const reader = await overSse();
+      const { id } = (await server.data(RESERVE, { input: engine })).reserveHostMemory;
+      await server.data(RELEASE, { id });
+      const events = [await reader.arrivals.next(), await reader.arrivals.next()];
+      expect(events[1]?.sequence).toBe((events[0]?.sequence ?? 0) + 1);
+      reader.end();
+    }
+  });
+
+  it('over graphql-ws, by the order on its socket, shows what the next operation does', async () => {
+    for (let n = 0; n < 20; n += 1) {
+      const client = createClient({ url: `${server.url.replace('http', 'ws')}/graphql`, webSocketImpl: WebSocket });
+      const events = client.iterate<{ budgetEvents: { kind: string } }>({ query: QUERY });
+      const first = events.next();
+      const reserving = client.iterate<Record<string, { id: string }>>({
+        query: RESERVE,
+        variables: { input: engine },
+      });
+      const { id } = (await reserving.next()).value?.data?.reserveHostMemory ?? {};
+      expect((await first).value.data.budgetEvents.kind).toBe('CHARGED');
+      await server.data(RELEASE, { id });
+      expect((await events.next()).value.data.budgetEvents.kind).toBe('RELEASED');
+      await client.dispose();
+    }
+  });
+});
