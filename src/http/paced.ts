@@ -1,8 +1,8 @@
 import type { ServerResponse } from 'node:http';
 
 /**
- * A stream whose next value is asked for only once the response has sent the ones before: graphql-sse takes values as fast as
- * they come and would keep them all for a client that reads slowly.
+ * A stream whose next value is asked for only once the client's connection has taken the ones before, but for the last:
+ * graphql-sse asks as fast as it can and would keep everything for a client that reads slowly.
  */
 export function paced<T>(source: AsyncIterable<T>, response: ServerResponse): AsyncGenerator<T> {
   return new Paced(source[Symbol.asyncIterator](), response);
@@ -15,7 +15,7 @@ class Paced<T> implements AsyncGenerator<T> {
   ) {}
 
   async next(): Promise<IteratorResult<T>> {
-    if (this.response.writableNeedDrain) await sent(this.response);
+    if (this.response.writableLength > 0 && !this.response.writableEnded) await flushed(this.response);
     return this.source.next();
   }
 
@@ -38,13 +38,9 @@ class Paced<T> implements AsyncGenerator<T> {
   }
 }
 
-/** Resolves once what was written is on its way, or nobody is there any more. */
-function sent(response: ServerResponse): Promise<void> {
+/** Resolves once the connection has taken what was written, or is gone: a write of nothing sends nothing, but stands in line. */
+function flushed(response: ServerResponse): Promise<void> {
   return new Promise((resolve) => {
-    const done = () => {
-      response.off('drain', done).off('close', done);
-      resolve();
-    };
-    response.on('drain', done).on('close', done);
+    response.write('', () => resolve());
   });
 }

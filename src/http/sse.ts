@@ -4,7 +4,7 @@ import { createHandler } from 'graphql-sse/lib/use/fastify';
 import type { RequestContext } from '../resolvers/context.js';
 import { sendError } from './http-errors.js';
 import { MAX_STREAMS } from './limits.js';
-import { maskErrors } from './mask-errors.js';
+import { isHangUp, maskErrors } from './mask-errors.js';
 import { paced } from './paced.js';
 import { noteOperation } from './request-log.js';
 import { prepareOperation } from './streaming.js';
@@ -56,7 +56,7 @@ export function serveSse(
         await handler(request, reply);
       } catch (err) {
         // The answer is no longer fastify's to send: what is left is to let go of the client, and to say why in the log.
-        request.log.error({ err }, 'bug');
+        if (!isHangUp(err)) request.log.error({ err }, 'bug');
         reply.raw.destroy();
       }
       return reply;
