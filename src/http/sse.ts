@@ -1,9 +1,10 @@
+import type { ServerResponse } from 'node:http';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { ExecutionResult, GraphQLError, GraphQLSchema } from 'graphql';
 import { createHandler } from 'graphql-sse/lib/use/fastify';
 import type { RequestContext } from '../resolvers/context.js';
 import { sendError } from './http-errors.js';
-import { MAX_STREAMS } from './limits.js';
+import { CLOSE_MS, MAX_STREAMS } from './limits.js';
 import { isHangUp, maskErrors } from './mask-errors.js';
 import { paced } from './paced.js';
 import { noteOperation } from './request-log.js';
@@ -11,12 +12,15 @@ import { prepareOperation } from './streaming.js';
 
 type SseContext = RequestContext & Record<PropertyKey, unknown>;
 
-/** Serves graphql-sse (distinct connections) at /graphql/stream, to clients that accept text/event-stream. */
+/**
+ * Serves graphql-sse (distinct connections) at /graphql/stream, to clients that accept text/event-stream. Once streams are ended,
+ * the answer cuts off clients that do not read to the end in time.
+ */
 export function serveSse(
   app: FastifyInstance,
   schema: GraphQLSchema,
   contextFor: (requestId: string) => RequestContext,
-): void {
+): () => void {
   const handler = createHandler<SseContext>({
     authenticate: () => null,
     onSubscribe: ({ raw }, params) => {
@@ -34,7 +38,7 @@ export function serveSse(
       return { ...result, errors } as unknown as ExecutionResult;
     },
   });
-  let open = 0;
+  const open = new Set<ServerResponse>();
   app.route({
     method: ['GET', 'POST'],
     url: '/graphql/stream',
@@ -44,13 +48,11 @@ export function serveSse(
       }
       const malformed = malformedBody(request);
       if (malformed !== undefined) return sendError(reply, 400, 'BAD_REQUEST', malformed);
-      if (open >= MAX_STREAMS) {
+      if (open.size >= MAX_STREAMS) {
         return sendError(reply, 503, 'TOO_MANY_STREAMS', `At most ${MAX_STREAMS} streams are open at once.`);
       }
-      open += 1;
-      reply.raw.once('close', () => {
-        open -= 1;
-      });
+      open.add(reply.raw);
+      reply.raw.once('close', () => open.delete(reply.raw));
       reply.hijack();
       try {
         await handler(request, reply);
@@ -62,6 +64,10 @@ export function serveSse(
       return reply;
     },
   });
+  const cutOff = () => {
+    for (const response of open) response.destroy();
+  };
+  return () => void setTimeout(cutOff, CLOSE_MS).unref();
 }
 
 function isAsyncIterable(result: object): result is AsyncIterable<ExecutionResult> {

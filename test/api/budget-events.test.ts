@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { BudgetFeed, begin, EVENTS } from '../testkit/budget-feed.js';
 import {
   ALLOCATE_BUFFER,
   CREATE_BUDGET,
@@ -16,12 +17,6 @@ import { all, type OpenStream, transports } from '../testkit/streams.js';
 
 const MIB = 2 ** 20;
 const GIB = 2 ** 30;
-const EVENTS = `subscription Events($budget: String) {
-  budgetEvents(budget: $budget) {
-    sequence kind at budget rank claimant { kind name pid } hugepageSize numaNode requestedBytes mappedBytes
-    availableBytes limitedBy closedBudget chargedBytes hostChargedBytes missed
-  }
-}`;
 let host: FakeHost;
 let server: TestServer;
 let names = 0;
@@ -41,8 +36,7 @@ afterAll(async () => {
 type Answer = any;
 const only = async (query: string, variables: unknown): Promise<Answer> =>
   Object.values(await server.data(query, variables))[0];
-const reserve = ({ budget = 'host', ...input }: Answer) =>
-  only(RESERVE, { input: { bytes: MIB, holder: 'engine', budget, ...input } });
+const reserve = (input: object) => only(RESERVE, { input: { bytes: MIB, holder: 'engine', ...input } });
 const release = (id: string) => only(RELEASE, { id });
 const pool = (input: object) => only(CREATE_PAGED, { input: { name: newName(), ...shape, ...input } });
 const destroy = (id: string) => only(DESTROY_POOL, { id });
@@ -54,62 +48,9 @@ const setClosed = (name: string, admissionClosed: boolean | null) =>
 const charged = async (): Promise<number> => (await server.data('{ budget { chargedBytes } }')).budget.chargedBytes;
 const shape = { layerNum: 2, numHostPages: 3, itemBytes: 5000, slotPageSize: 8 };
 
-/** A stream of events, read one by one. */
-class Feed {
-  readonly #stream;
-  #first: Promise<Answer> | undefined;
-  /** Whether one has come. */
-  begun = false;
-
-  constructor(open: OpenStream, budget?: string) {
-    this.#stream = open(server.url, EVENTS, { budget });
-    this.#first = this.#read().then((result) => {
-      this.begun = true;
-      return result;
-    });
-  }
-
-  async next(): Promise<Answer> {
-    const read = this.#first ?? this.#read();
-    this.#first = undefined;
-    return (await read).data.budgetEvents;
-  }
-
-  async take(count: number): Promise<Answer[]> {
-    const taken = [];
-    while (taken.length < count) taken.push(await this.next());
-    return taken;
-  }
-
-  /** Reads on to where this holder's reservation is given back. */
-  async skipTo(holder: string): Promise<void> {
-    for (;;) {
-      const { kind, claimant } = await this.next();
-      if (kind === 'RELEASED' && claimant.name === holder) return;
-    }
-  }
-
-  async end(): Promise<void> {
-    await this.#stream.results.return?.();
-    this.#stream.dispose();
-  }
-
-  async #read(): Promise<Answer> {
-    return (await this.#stream.results.next()).value;
-  }
-}
-
-/** Makes events until each feed has seen one, and reads past them. */
-async function begin(feeds: Feed[], budget?: string, rank?: number): Promise<void> {
-  const mark = async (holder: string) => release((await reserve({ budget, rank, holder })).id);
-  while (!feeds.every(({ begun }) => begun)) await mark('mark');
-  await mark('last mark');
-  for (const feed of feeds) await feed.skipTo('last mark');
-}
-
-async function follow(open: OpenStream, budget?: string, rank?: number): Promise<Feed> {
-  const feed = new Feed(open, budget);
-  await begin([feed], budget, rank);
+async function follow(open: OpenStream, budget?: string, rank?: number): Promise<BudgetFeed> {
+  const feed = new BudgetFeed(open, server, budget);
+  await begin(server, [feed], budget, rank);
   return feed;
 }
 
@@ -253,8 +194,8 @@ describe.each(transports)('budgetEvents over %s', (_transport, open) => {
 
   it('shows one budget its own events alone, under the numbers that all see', async () => {
     const [mine, other] = [await newBudget({}), await newBudget({})];
-    const feeds = [new Feed(open), new Feed(open, mine)] as const;
-    await begin([...feeds], mine);
+    const feeds = [new BudgetFeed(open, server), new BudgetFeed(open, server, mine)] as const;
+    await begin(server, [...feeds], mine);
     for (const budget of [other, mine, 'host', mine]) await release((await reserve({ budget })).id);
     const everyone = await feeds[0].take(8);
     expect(everyone.map(({ budget }) => budget)).toEqual([other, mine, 'host', mine].flatMap((name) => [name, name]));
@@ -283,8 +224,8 @@ describe.each(transports)('budgetEvents over %s', (_transport, open) => {
 
   it('shows each of a hundred readers everything, in order', async () => {
     const budget = await newBudget({});
-    const feeds = Array.from({ length: 100 }, () => new Feed(open, budget));
-    await begin(feeds, budget);
+    const feeds = Array.from({ length: 100 }, () => new BudgetFeed(open, server, budget));
+    await begin(server, feeds, budget);
     for (let n = 0; n < 25; n += 1) await release((await reserve({ budget, holder: `engine ${n}` })).id);
     const seen = await Promise.all(feeds.map((feed) => feed.take(50)));
     const [first] = seen;

@@ -39,7 +39,7 @@ afterAll(async () => {
   host.remove();
 });
 
-const refuse100 = () => server.data(REFUSE_100, { input: { budget: BUDGET, bytes: '1TiB', holder: HOLDER } });
+const refuse100 = (to = server) => to.data(REFUSE_100, { input: { budget: BUDGET, bytes: '1TiB', holder: HOLDER } });
 
 /** Events as they are parsed out of what a connection gets, in the order of their coming. */
 class Arrivals {
@@ -91,10 +91,10 @@ async function overWebSocket(): Promise<Reader> {
   };
 }
 
-async function overSse(): Promise<Reader> {
+async function overSse({ url } = server): Promise<Reader> {
   const arrivals = new Arrivals();
   const headers = { 'content-type': 'application/json', accept: 'text/event-stream' };
-  const asking = request(`${server.url}/graphql/stream`, { method: 'POST', headers });
+  const asking = request(`${url}/graphql/stream`, { method: 'POST', headers });
   asking.end(JSON.stringify({ query: EVENTS }));
   const [response]: [IncomingMessage] = (await once(asking, 'response')) as never;
   let text = '';
@@ -136,6 +136,23 @@ describe('a reader that takes nothing for a while', () => {
       expect(await arrivals.next()).toMatchObject({ sequence: sequence + 1, missed: 0 });
       end();
     }
+  });
+});
+
+describe('a reader of server-sent events that takes nothing any more', () => {
+  let own: TestServer;
+  beforeAll(async () => {
+    own = await startServer({ HOSTPOOL_HOST_ROOT: host.path });
+    await own.data(CREATE_BUDGET, { input: { name: BUDGET } });
+    const { pause } = await overSse(own);
+    pause();
+    for (let n = 0; n < HELD; n += 100) await refuse100(own);
+  });
+
+  // The time-out is below the ten seconds that the HTTP server would wait, and far above what is needed.
+  it('does not hold up a shutdown', { timeout: 8_000 }, async () => {
+    expect(await own.stop()).toEqual({ code: 0, signal: null });
+    expect(own.log.filter(({ level }) => level === 'error')).toEqual([]);
   });
 });
 

@@ -79,8 +79,8 @@ export type BudgetEvent = {
   /** What it takes: each mapping in whole pages or hugepages. What is charged, and given back. */
   mappedBytes: Scalars['Bytes']['output'];
   /**
-   * Of CHARGED and REFUSED: what the tightest limit had before the decision; REFUSED when mappedBytes is more. Null for the
-   * others, and when admission is closed: nothing was weighed.
+   * Of CHARGED and REFUSED: what the tightest limit had at the decision, without what was then granted. Null for the others, and
+   * when admission is closed: nothing was weighed.
    */
   availableBytes: Maybe<Scalars['Bytes']['output']>;
   /** The tightest limit, whether it refused or not; null where availableBytes is. */
