@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { BudgetFeed, begin, EVENTS } from '../testkit/budget-feed.js';
 import {
   ALLOCATE_BUFFER,
@@ -215,11 +215,16 @@ describe.each(transports)('budgetEvents over %s', (_transport, open) => {
 
   it('ends at a shutdown', async () => {
     const own = await startServerForTest({ HOSTPOOL_HOST_ROOT: host.path });
-    const streams = Array.from({ length: 10 }, () => all(open(own.url, EVENTS)).catch(() => 'closed'));
-    const refuse = () => own.data(RESERVE, { input: { bytes: '1TiB', holder: 'engine' } });
-    await vi.waitFor(refuse, { timeout: 10_000 });
+    const feeds = Array.from({ length: 10 }, () => new BudgetFeed(open, own));
+    await begin(own, feeds);
+    const next = feeds.map((feed) =>
+      feed.next().then(
+        () => 'another event',
+        () => 'the end',
+      ),
+    );
     expect(await own.stop()).toEqual({ code: 0, signal: null });
-    await Promise.all(streams);
+    expect(await Promise.all(next)).toEqual(feeds.map(() => 'the end'));
   });
 
   it('shows each of a hundred readers everything, in order', async () => {
