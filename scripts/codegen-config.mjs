@@ -52,6 +52,8 @@ export const codegenConfig = {
   strictScalars: true,
   enumValues: {
     Backing: `${native}#Backing`,
+    BudgetEventKind: `${native}#BudgetEventKind`,
+    ClaimantKind: `${native}#ClaimantKind`,
     HostBufferFailure: `${native}#HostBufferFailure`,
     HugepageShortage: `${native}#OnHugepageShortage`,
     IfExists: `${allocator}/specification.js#IfExists`,
@@ -68,6 +70,8 @@ export const codegenConfig = {
     ...resultMappers,
     Remedy: '../../errors/remedy.js#Remedy as RemedyModel',
     Budget: `${allocator}/budgets.js#Budget as BudgetModel`,
+    BudgetEvent: `${allocator}/budget-events.js#BudgetEvent as BudgetEventModel`,
+    BudgetClaimant: `${native}#BudgetClaimant as BudgetClaimantModel`,
     Reservation: `${allocator}/reservation.js#Reservation as ReservationModel`,
     Host: `${allocator}/host.js#Host as HostModel`,
     HostBuffer: `${allocator}/host-buffer.js#HostBufferEntry`,

@@ -64,7 +64,7 @@ export async function createServer({ allocator, logger, version }: ServerDeps): 
     url: '/graphql',
     handler: fastifyApolloHandler(apollo, { context: async (request) => ({ ...contextFor(request.id), request }) }),
   });
-  serveSse(app, schema, contextFor);
+  const cutOffSse = serveSse(app, schema, contextFor);
   serveHealth(app, isDraining);
   serveGraphiql(app);
   const closeWebSocket = serveWebSocket({ server: app.server, schema, logger, isDraining, contextFor });
@@ -76,6 +76,7 @@ export async function createServer({ allocator, logger, version }: ServerDeps): 
     },
     close: async () => {
       closing.abort();
+      cutOffSse();
       await new Promise(setImmediate);
       await closeWebSocket();
       await apollo.stop();

@@ -1,5 +1,6 @@
 import { HostAllocator } from '../../native/index.js';
 import { Activity } from './activity.js';
+import { BudgetEvents } from './budget-events.js';
 import { Budgets } from './budgets.js';
 import { closeAll, settle } from './closing.js';
 import { HostReadings } from './host.js';
@@ -26,6 +27,7 @@ export interface AllocatorOptions {
 export interface Allocator {
   readonly host: HostReadings;
   readonly budgets: Budgets;
+  readonly budgetEvents: BudgetEvents;
   readonly pools: Pools;
   readonly slots: Slots;
   readonly buffers: HostBuffers;
@@ -54,6 +56,7 @@ export function createAllocator({ hostRoot, reserveBytes, stateDir, log }: Alloc
   return {
     host: new HostReadings(deps),
     budgets: new Budgets(deps),
+    budgetEvents: new BudgetEvents(deps),
     pools,
     slots: new Slots(pools),
     buffers,

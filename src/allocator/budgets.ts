@@ -19,9 +19,9 @@ export interface BudgetRequest extends BudgetTerms, Repeatable {
   ifExists: IfExists;
 }
 
-/** The budgets: `host`, and those with a name of their own. */
+/** The budgets: `host`, and those with a name of their own; and the log of their changes. */
 export class Budgets {
-  constructor(private readonly deps: Pick<ServiceDeps, 'native' | 'repeats'>) {}
+  constructor(private readonly deps: Pick<ServiceDeps, 'native' | 'log' | 'repeats'>) {}
 
   /** The figures now; undefined when there is no such budget. */
   async read(name: string): Promise<Budget | undefined> {
@@ -49,20 +49,35 @@ export class Budgets {
 
   /** Changes a budget. What is undefined stays, what is null goes back to its default. */
   async update(name: string, change: BudgetChange): Promise<Outcome<Budget>> {
-    return asBudget(await this.deps.native.updateBudget(name, change));
+    return this.#logged('budget changed', await this.deps.native.updateBudget(name, change));
   }
 
   /** Removes a budget that holds nothing; answers what it was. */
   async delete(name: string): Promise<Outcome<Budget>> {
-    return asBudget(await this.deps.native.deleteBudget(name));
+    return this.#logged('budget deleted', await this.deps.native.deleteBudget(name));
   }
 
   async #create(request: BudgetRequest, answer: AnswerRecord | undefined): Promise<Outcome<Budget>> {
     const { name, ifExists, idempotencyKey: _key, ...terms } = request;
     const invalid = checkName(name);
     if (invalid !== undefined) return invalid;
-    return asBudget(await this.deps.native.createBudget(name, terms, ifExists === 'Return', answer));
+    const made = await this.deps.native.createBudget(name, terms, false, answer);
+    // Asked for anew only now, so that the log tells what was made from what was there.
+    if (isFailure(made) && made.kind === 'NameTaken' && ifExists === 'Return')
+      return asBudget(await this.deps.native.createBudget(name, terms, true, answer));
+    return this.#logged('budget created', made);
   }
+
+  /** A change has a line with what the budget is then (a deleted one: was); why there was none is the caller's to know. */
+  #logged(message: string, reading: Outcome<BudgetReading>): Outcome<Budget> {
+    if (!isFailure(reading)) this.deps.log.info(logFields(reading), message);
+    return asBudget(reading);
+  }
+}
+
+/** Of the shares their number: there may be thousands. */
+function logFields({ name, rankShares: _, ...figures }: BudgetReading) {
+  return { budget: name, ...figures };
 }
 
 function asBudget(reading: Outcome<BudgetReading>): Outcome<Budget> {

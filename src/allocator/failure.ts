@@ -60,8 +60,8 @@ export function invalidArgument(field: string, message: string): FailureOf<'Inva
   return { kind: 'InvalidArgument', message, field };
 }
 
-/** No pool, buffer or reservation has that id. */
-export function notFound(what: 'pool' | 'host buffer' | 'reservation', id: string): FailureOf<'NotFound'> {
+/** No pool, buffer or reservation has that id, or no budget that name. */
+export function notFound(what: 'pool' | 'host buffer' | 'reservation' | 'budget', id: string): FailureOf<'NotFound'> {
   return { kind: 'NotFound', message: `There is no ${what} ${JSON.stringify(id)}.`, id };
 }
 

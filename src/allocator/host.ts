@@ -19,6 +19,6 @@ export class HostReadings {
 
   /** The figures now and at every interval, until it is returned or the signal aborts. */
   watch(intervalMs: number, signal: AbortSignal): AsyncIterableIterator<Host> {
-    return poll(intervalMs, async () => ({ value: await this.read(), last: false }), signal);
+    return poll(intervalMs, async () => ({ values: [await this.read()], last: false }), signal);
   }
 }

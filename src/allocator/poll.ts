@@ -1,12 +1,16 @@
-/** What one look gives: a value to hand on, or undefined to look again; `last` ends it afterwards. */
+/** What one look gives: values to hand on, or none to look again. */
 export interface Look<T> {
-  readonly value: T | undefined;
+  readonly values: readonly T[];
+  /** It ends once these are handed on. */
   readonly last: boolean;
+  /** There is more to see already: the next look comes as soon as these are handed on. */
+  readonly more?: boolean;
 }
 
 /**
- * Looks at once and then every `intervalMs`, handing on each value. Ends after a last look, after one that throws, when the consumer returns it
- * and when the signal aborts; its timer ends with it, at once and not at the next tick.
+ * Looks at once and then every `intervalMs`, handing on each value; it looks again only once they are taken. Ends after a last
+ * look, after one that throws, when the consumer returns it and when the signal aborts; its timer ends with it, at once and not
+ * at the next tick.
  */
 export function poll<T>(
   intervalMs: number,
@@ -17,11 +21,15 @@ export function poll<T>(
 }
 
 class Poll<T> implements AsyncIterableIterator<T> {
-  #started = false;
+  #waiting: T[] = [];
+  /** Whether the next look comes without a pause. */
+  #atOnce = true;
+  #last = false;
   #ended = false;
   #wake: (() => void) | undefined;
   readonly #end = () => {
     this.#ended = true;
+    this.#waiting = [];
     this.signal.removeEventListener('abort', this.#end);
     this.#wake?.();
   };
@@ -37,20 +45,23 @@ class Poll<T> implements AsyncIterableIterator<T> {
 
   async next(): Promise<IteratorResult<T>> {
     while (!this.#ended) {
-      if (this.#started) await this.#pause();
-      if (this.#ended) break;
-      this.#started = true;
-      const { value, last } = await this.#look();
-      if (last) this.#end();
+      if (this.#waiting.length === 0) await this.#look();
+      const value = this.#waiting.shift();
+      if (this.#last && this.#waiting.length === 0) this.#end();
       if (value !== undefined) return { value, done: false };
     }
     return { value: undefined, done: true };
   }
 
   /** A look that throws is the last. */
-  async #look(): Promise<Look<T>> {
+  async #look(): Promise<void> {
+    if (!this.#atOnce) await this.#pause();
+    if (this.#ended) return;
     try {
-      return await this.look();
+      const { values, last, more } = await this.look();
+      this.#atOnce = more ?? false;
+      this.#last = last;
+      if (!this.#ended) this.#waiting = [...values];
     } catch (error) {
       this.#end();
       throw error;

@@ -14,9 +14,9 @@ export function watchPool(pools: Pools, id: string, signal: AbortSignal): Outcom
   const look = async () => {
     const state = poolState(pool);
     const now = `${state} ${pool.kind === 'V4PagedHostPool' ? pool.life.progress().residentBytes : 0}`;
-    const value = now === seen ? undefined : pool;
+    const values = now === seen ? [] : [pool];
     seen = now;
-    return { value, last: isOver(pools, pool) };
+    return { values, last: isOver(pools, pool) };
   };
   return poll(INTERVAL_MS, look, signal);
 }

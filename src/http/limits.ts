@@ -22,6 +22,9 @@ export const MAX_SOCKETS = 1_000;
 /** The most server-sent event streams that are open at once. */
 export const MAX_STREAMS = 1_000;
 
+/** How long a client may take to let go of its stream when the server shuts down, in milliseconds; then it is cut off. */
+export const CLOSE_MS = 1_000;
+
 /** The most entries of a list in variables: fields refuse longer ones, so that reading more of them would be for nothing. */
 const MAX_LIST_ENTRIES = 100_000;
 

@@ -12,6 +12,12 @@ export function isBug(error: unknown): boolean {
   return error.originalError instanceof Error && !(error.originalError instanceof GraphQLError);
 }
 
+/** Whether an error says that the client left while something was written to it: no bug of ours. */
+export function isHangUp(error: unknown): boolean {
+  const { code, syscall } = error as NodeJS.ErrnoException;
+  return code === 'ERR_STREAM_DESTROYED' || (syscall === 'write' && (code === 'ECONNRESET' || code === 'EPIPE'));
+}
+
 /** A bug as the client sees it: where in the answer, and the id to look for in the log. */
 export function maskedError(path: GraphQLError['path'], requestId?: string): GraphQLFormattedError {
   const extensions = { code: 'INTERNAL_SERVER_ERROR', ...(requestId === undefined ? {} : { requestId }) };
@@ -26,7 +32,8 @@ export function maskErrors(
 ): GraphQLFormattedError[] {
   return errors.map(withCode).map((error) => {
     if (!isBug(error)) return error.toJSON();
-    log.error({ reqId: requestId, err: error.originalError ?? error }, 'bug');
+    const err = error.originalError ?? error;
+    if (!isHangUp(err)) log.error({ reqId: requestId, err }, 'bug');
     return maskedError(error.path, requestId);
   });
 }

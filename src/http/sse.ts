@@ -1,21 +1,26 @@
+import type { ServerResponse } from 'node:http';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { ExecutionResult, GraphQLError, GraphQLSchema } from 'graphql';
 import { createHandler } from 'graphql-sse/lib/use/fastify';
 import type { RequestContext } from '../resolvers/context.js';
 import { sendError } from './http-errors.js';
-import { MAX_STREAMS } from './limits.js';
-import { maskErrors } from './mask-errors.js';
+import { CLOSE_MS, MAX_STREAMS } from './limits.js';
+import { isHangUp, maskErrors } from './mask-errors.js';
+import { paced } from './paced.js';
 import { noteOperation } from './request-log.js';
 import { prepareOperation } from './streaming.js';
 
 type SseContext = RequestContext & Record<PropertyKey, unknown>;
 
-/** Serves graphql-sse (distinct connections) at /graphql/stream, to clients that accept text/event-stream. */
+/**
+ * Serves graphql-sse (distinct connections) at /graphql/stream, to clients that accept text/event-stream. Once streams are ended,
+ * the answer cuts off clients that do not read to the end in time.
+ */
 export function serveSse(
   app: FastifyInstance,
   schema: GraphQLSchema,
   contextFor: (requestId: string) => RequestContext,
-): void {
+): () => void {
   const handler = createHandler<SseContext>({
     authenticate: () => null,
     onSubscribe: ({ raw }, params) => {
@@ -25,13 +30,15 @@ export function serveSse(
       return Array.isArray(prepared) ? streamOf({ errors: prepared }) : { ...prepared, contextValue };
     },
     context: ({ raw }) => ({ ...contextFor(raw.id) }),
+    onOperation: (_context, { context }, _args, result) =>
+      isAsyncIterable(result) ? paced(result, context.reply.raw) : undefined,
     onNext: (_context, { raw }, result) => {
       if (result.errors === undefined) return undefined;
       const errors = maskErrors(result.errors as GraphQLError[], raw.id, raw.log);
       return { ...result, errors } as unknown as ExecutionResult;
     },
   });
-  let open = 0;
+  const open = new Set<ServerResponse>();
   app.route({
     method: ['GET', 'POST'],
     url: '/graphql/stream',
@@ -41,24 +48,30 @@ export function serveSse(
       }
       const malformed = malformedBody(request);
       if (malformed !== undefined) return sendError(reply, 400, 'BAD_REQUEST', malformed);
-      if (open >= MAX_STREAMS) {
+      if (open.size >= MAX_STREAMS) {
         return sendError(reply, 503, 'TOO_MANY_STREAMS', `At most ${MAX_STREAMS} streams are open at once.`);
       }
-      open += 1;
-      reply.raw.once('close', () => {
-        open -= 1;
-      });
+      open.add(reply.raw);
+      reply.raw.once('close', () => open.delete(reply.raw));
       reply.hijack();
       try {
         await handler(request, reply);
       } catch (err) {
         // The answer is no longer fastify's to send: what is left is to let go of the client, and to say why in the log.
-        request.log.error({ err }, 'bug');
+        if (!isHangUp(err)) request.log.error({ err }, 'bug');
         reply.raw.destroy();
       }
       return reply;
     },
   });
+  const cutOff = () => {
+    for (const response of open) response.destroy();
+  };
+  return () => void setTimeout(cutOff, CLOSE_MS).unref();
+}
+
+function isAsyncIterable(result: object): result is AsyncIterable<ExecutionResult> {
+  return Symbol.asyncIterator in result;
 }
 
 /** What is wrong with the shape of a POST's body, in the words of GraphQL over HTTP; undefined when nothing is. */

@@ -5,7 +5,7 @@ import type { Logger } from 'pino';
 import { WebSocketServer } from 'ws';
 import type { RequestContext } from '../resolvers/context.js';
 import { SHUTTING_DOWN_MESSAGE, shuttingDown } from '../resolvers/shutting-down.js';
-import { MAX_BODY_BYTES, MAX_OPERATIONS_PER_SOCKET, MAX_SOCKETS } from './limits.js';
+import { CLOSE_MS, MAX_BODY_BYTES, MAX_OPERATIONS_PER_SOCKET, MAX_SOCKETS } from './limits.js';
 import { maskErrors } from './mask-errors.js';
 import { FOREIGN_HOST, isLoopbackHost, isSameOrigin } from './origin.js';
 import { requestIdOf } from './request-id.js';
@@ -72,9 +72,6 @@ export function serveWebSocket(deps: WebSocketDeps): () => Promise<void> {
     clearTimeout(cutOff);
   };
 }
-
-/** How long a client may take to answer that its connection is closed, in milliseconds. */
-const CLOSE_MS = 1_000;
 
 interface Handshake {
   readonly req: IncomingMessage;

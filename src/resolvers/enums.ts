@@ -8,6 +8,14 @@ export const enums = {
     ANONYMOUS_SHM: 'AnonymousShm',
     ANONYMOUS_SHM_HUGETLB: 'AnonymousShmHugetlb',
   },
+  BudgetEventKind: {
+    CHARGED: 'Charged',
+    RELEASED: 'Released',
+    EXPIRED: 'Expired',
+    OWNER_DIED: 'OwnerDied',
+    REFUSED: 'Refused',
+  },
+  ClaimantKind: { POOL: 'Pool', HOST_BUFFER: 'HostBuffer', RESERVATION: 'Reservation' },
   HostBufferFailure: {
     HUGEPAGES_EXHAUSTED: 'HugepagesExhausted',
     HUGEPAGE_SIZE_UNSUPPORTED: 'HugepageSizeUnsupported',

@@ -13,6 +13,7 @@ import { hostBufferQueries } from './query/host-buffers.js';
 import { planQueries } from './query/plan-v4-paged-pool.js';
 import { poolQueries } from './query/pools.js';
 import { reservationQueries } from './query/reservations.js';
+import { budgetEventSubscriptions } from './subscription/budget-events.js';
 import { hostMemorySubscriptions } from './subscription/host-memory.js';
 import { poolProgressSubscriptions } from './subscription/pool-progress.js';
 import { errorTypes } from './types/errors.js';
@@ -48,5 +49,5 @@ export const resolvers: Resolvers = {
     ...budgetMutations,
     ...reservationMutations,
   },
-  Subscription: { ...poolProgressSubscriptions, ...hostMemorySubscriptions },
+  Subscription: { ...poolProgressSubscriptions, ...hostMemorySubscriptions, ...budgetEventSubscriptions },
 };

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import {
   ALLOCATE_BUFFER,
   CREATE_BUDGET,
@@ -225,6 +225,46 @@ describe('deleteBudget', () => {
       await end(held.id);
     }
     expect(await remove(name)).toMatchObject({ __typename: 'Budget', chargedBytes: 0 });
+  });
+});
+
+describe('the log', () => {
+  const logged = (name: string) => server.log.filter(({ budget }) => budget === name);
+
+  it('has a line for each change of a budget, with its figures, and none for what was there or was refused', async () => {
+    const name = newName();
+    const terms = { name, requestedBytes: GIB, ranks: 2 };
+    await create(terms);
+    await create({ ...terms, ifExists: 'RETURN' });
+    await create({ ...terms, ifExists: 'RETURN', ranks: 3 });
+    await create(terms);
+    await update(name, { requestedBytes: 2 * GIB, admissionClosed: true });
+    await update(name, { fraction: 7 });
+    await reserve({ budget: name, rank: 0, bytes: MIB });
+    await remove(name);
+    await remove(name);
+    await vi.waitFor(() => expect(logged(name).map(({ msg }) => msg)).toContain('budget deleted'), { interval: 10 });
+    const figures = { level: 'info', budget: name, ranks: 2, chargedBytes: 0, overBudget: false, reserveBytes: 0 };
+    const changed = { ...figures, requestedBytes: 2 * GIB, effectiveBytes: 2 * GIB, admissionClosed: true };
+    expect(logged(name)).toMatchObject([
+      { ...figures, msg: 'budget created', requestedBytes: GIB, effectiveBytes: GIB, admissionClosed: false },
+      { ...changed, msg: 'budget changed' },
+      { ...changed, msg: 'budget deleted' },
+    ]);
+  });
+
+  it('has a line for a change of host', async () => {
+    const before = logged('host').length;
+    await server.data('mutation { setHostBudget(input: { reserveBytes: "1GiB" }) { __typename } }');
+    await update('host', { requestedBytes: null });
+    await server.data('mutation { setHostBudget(input: { reserveBytes: null }) { __typename } }');
+    await vi.waitFor(() => expect(logged('host')).toHaveLength(before + 3), { interval: 10 });
+    const changed = { msg: 'budget changed', level: 'info', admissionClosed: false };
+    expect(logged('host').slice(before)).toMatchObject([
+      { ...changed, reserveBytes: GIB },
+      { ...changed, reserveBytes: GIB },
+      { ...changed, reserveBytes: 0 },
+    ]);
   });
 });
 

@@ -1,10 +1,9 @@
-import { createClient as createSseClient } from 'graphql-sse';
-import { createClient as createWsClient } from 'graphql-ws';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import WebSocket from 'ws';
 import { CREATE_PAGED, DESTROY_POOL } from '../testkit/graphql.js';
 import { descriptors } from '../testkit/process-state.js';
 import { startServer, startServerForTest, type TestServer } from '../testkit/server.js';
+import { all, transports } from '../testkit/streams.js';
 
 let server: TestServer;
 beforeAll(async () => {
@@ -12,38 +11,9 @@ beforeAll(async () => {
 });
 afterAll(() => server.stop());
 
-interface Stream {
-  // biome-ignore lint/suspicious/noExplicitAny: results are as dynamic as the queries that tests write
-  results: AsyncIterableIterator<any>;
-  dispose(): void;
-}
-
-type Open = (url: string, query: string, variables?: Record<string, unknown>) => Stream;
-
-const overWebSocket: Open = (url, query, variables) => {
-  const client = createWsClient({
-    url: `${url.replace('http', 'ws')}/graphql`,
-    webSocketImpl: WebSocket,
-    retryAttempts: 0,
-  });
-  return { results: client.iterate({ query, variables }), dispose: () => void client.dispose() };
-};
-
-const overSse: Open = (url, query, variables) => {
-  const client = createSseClient({ url: `${url}/graphql/stream`, retryAttempts: 0 });
-  return { results: client.iterate({ query, variables }), dispose: () => client.dispose() };
-};
-
 const PROGRESS = `subscription($id: ID!) {
   poolProgress(id: $id) { id state ... on V4PagedHostPool { progress { residentBytes totalBytes done } } }
 }`;
-
-async function all(stream: Stream) {
-  const seen = [];
-  for await (const result of stream.results) seen.push(result);
-  stream.dispose();
-  return seen;
-}
 
 async function slowPool(name: string): Promise<string> {
   const input = { name, layerNum: 1, numHostPages: 512, itemBytes: '2MiB', slotPageSize: 1, wait: false };
@@ -52,10 +22,7 @@ async function slowPool(name: string): Promise<string> {
   return pool.id;
 }
 
-describe.each([
-  ['graphql-ws', overWebSocket],
-  ['server-sent events', overSse],
-])('over %s', (transport, open) => {
+describe.each(transports)('over %s', (transport, open) => {
   it('poolProgress shows the pool at once, its progress, and ends at READY', async () => {
     const id = await slowPool(`ready ${transport}`);
     const seen = await all(open(server.url, PROGRESS, { id }));

@@ -62,8 +62,13 @@ fn hostpool(allocator: &HostMemoryAllocator, backing: Backing, bytes: u64, threa
         on_hugepage_shortage: OnHugepageShortage::Fail,
         node: NumaNode::Any,
     };
-    let spec =
-        HostBufferSpec { bytes: Bytes::new(bytes), memory, budget: HOST_BUDGET.to_owned(), rank: None };
+    let spec = HostBufferSpec {
+        name: None,
+        bytes: Bytes::new(bytes),
+        memory,
+        budget: HOST_BUDGET.to_owned(),
+        rank: None,
+    };
     let buffer = HostBuffer::allocate(allocator, spec)?;
     let start = Instant::now();
     buffer.memory().prefault_with(threads)?;

@@ -16,7 +16,7 @@
 //!     on_hugepage_shortage: OnHugepageShortage::Fail,
 //!     node: NumaNode::Any,
 //! };
-//! let spec = HostBufferSpec { bytes: Bytes::mebibytes(8), memory, budget: "host".to_owned(), rank: None };
+//! let spec = HostBufferSpec { name: None, bytes: Bytes::mebibytes(8), memory, budget: "host".to_owned(), rank: None };
 //! let buffer = HostBuffer::allocate(&allocator, spec)?;
 //! buffer.memory().prefault()?;
 //! assert!(buffer.memory().progress().done);

@@ -6,7 +6,9 @@ use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use hostpool_allocator::budget::{Demand, HOST_BUDGET, HostSource, Ledger, MemoryKind};
+use hostpool_allocator::budget::{
+    BudgetEventKind, ChargeEnd, Claimant, Demand, HOST_BUDGET, HostSource, Ledger, MemoryKind,
+};
 use hostpool_allocator::host::{AdmissionReading, HostError, MemInfo};
 use hostpool_allocator::reservation::{Reservation, ReservationSpec, ReservationState, Reservations};
 use hostpool_allocator::{Backing, Bytes, Error, NumaNode};
@@ -61,6 +63,7 @@ fn spec(bytes: u64) -> ReservationSpec {
     let demand = Demand {
         budget: HOST_BUDGET.to_owned(),
         rank: None,
+        claimant: Claimant::Reservation { holder: "engine".to_owned(), pid: None },
         kind: MemoryKind::Ordinary,
         node: NumaNode::Any,
         requested: Bytes::new(bytes),
@@ -175,6 +178,31 @@ fn every_end_is_told_once_and_in_order() {
     let released = released.unwrap().id;
     assert_eq!(told, [(expired.id, ReservationState::Expired), (released, ReservationState::Released)]);
     assert!(bench.reservations.take_ended().is_empty());
+}
+
+#[test]
+fn the_event_of_an_end_tells_how_it_ended() {
+    let bench = bench();
+    let mut process = Process::start();
+    let tied = ReservationSpec { pid: Some(process.0.id()), ..spec(GIB) };
+    bench.reservations.reserve(tied).unwrap();
+    process.kill();
+    bench.until_charged_is(0);
+    bench.reservations.reserve(ReservationSpec { ttl: Some(Duration::from_millis(1)), ..spec(GIB) }).unwrap();
+    bench.until_charged_is(0);
+    let released = bench.reservations.reserve(spec(GIB)).unwrap();
+    bench.reservations.release(released.id).unwrap();
+    let events = bench.ledger.events().after(0, 100, Some(HOST_BUDGET)).events;
+    let ends: Vec<_> = events
+        .iter()
+        .filter_map(|event| match event.kind {
+            BudgetEventKind::Ended(end) => Some((end, event.charged)),
+            _ => None,
+        })
+        .collect();
+    let expected = [ChargeEnd::OwnerDied, ChargeEnd::Expired, ChargeEnd::Released];
+    assert_eq!(ends, expected.map(|end| (end, Bytes::ZERO)));
+    assert_eq!(events.len(), 6);
 }
 
 #[test]

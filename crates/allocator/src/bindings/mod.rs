@@ -6,6 +6,7 @@
 
 mod allocator;
 mod budget;
+mod budget_events;
 mod failure;
 mod host;
 mod host_buffer;

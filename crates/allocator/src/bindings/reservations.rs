@@ -12,7 +12,7 @@ use super::memory::{Backing, OnHugepageShortage};
 use super::number::{bytes, count, js, js_bytes, js_time, small};
 use super::off_loop::off_loop;
 use super::specs::MemoryWish;
-use crate::budget::MemoryKind;
+use crate::budget::{Claimant, MemoryKind};
 use crate::error::Error;
 use crate::memory::{HostMemoryAllocator, MemoryRequest};
 use crate::reservation;
@@ -165,7 +165,8 @@ impl HostReservations {
 
 impl ReservationSpec {
     fn check(self, allocator: &HostMemoryAllocator) -> Result<reservation::ReservationSpec, Error> {
-        let (asked, pid) = (bytes("bytes", self.bytes)?, self.pid);
+        let asked = bytes("bytes", self.bytes)?;
+        let pid = self.pid.map(|pid| small("pid", pid, u32::MAX)).transpose()?;
         let wish = MemoryWish {
             backing: self.backing,
             hugepage_size: self.hugepage_size,
@@ -175,6 +176,7 @@ impl ReservationSpec {
         let request = MemoryRequest {
             budget: self.budget,
             rank: self.rank.map(|rank| small("rank", rank, u32::MAX)).transpose()?,
+            claimant: Claimant::Reservation { holder: self.holder.clone(), pid },
             mapping_bytes: asked,
             mapping_count: 1,
             wish: wish.check().map_err(flat)?,
@@ -185,7 +187,7 @@ impl ReservationSpec {
             demand: allocator.demand(&request).map_err(flat)?,
             backing: request.wish.backing,
             holder: self.holder,
-            pid: pid.map(|pid| small("pid", pid, u32::MAX)).transpose()?,
+            pid,
             ttl: ttl.map(Duration::from_secs),
         })
     }

@@ -69,6 +69,8 @@ pub struct V4PagedPoolSpec {
 /// What a host buffer should be.
 #[napi(object)]
 pub struct HostBufferSpec {
+    /// Its name, for whoever watches the budget.
+    pub name: Option<String>,
     /// Its bytes.
     pub nbytes: f64,
     /// How to make it.
@@ -121,6 +123,7 @@ impl V4PagedPoolSpec {
 impl HostBufferSpec {
     pub(super) fn check(self) -> Result<memory::HostBufferSpec, Error> {
         Ok(memory::HostBufferSpec {
+            name: self.name,
             bytes: bytes("nbytes", self.nbytes)?,
             memory: self.memory.check()?,
             budget: self.budget,

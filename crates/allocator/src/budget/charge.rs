@@ -16,11 +16,23 @@ pub struct Charge {
     ledger: Arc<Ledger>,
     id: ChargeId,
     mapped: Bytes,
+    end: ChargeEnd,
+}
+
+/// How a charge ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ChargeEnd {
+    /// Given back, or rolled back.
+    Released,
+    /// Its time ran out.
+    Expired,
+    /// The process it was held for died.
+    OwnerDied,
 }
 
 impl PendingCharge {
     pub(super) fn new(ledger: Arc<Ledger>, id: ChargeId, mapped: Bytes) -> Self {
-        Self(Charge { ledger, id, mapped })
+        Self(Charge { ledger, id, mapped, end: ChargeEnd::Released })
     }
 
     /// Somebody else maps the memory: the charge stays, and all of it counts as promised until it shows.
@@ -42,6 +54,11 @@ impl Charge {
         self.mapped
     }
 
+    /// Gives it back for a reason; dropping it releases it.
+    pub fn end(mut self, end: ChargeEnd) {
+        self.end = end;
+    }
+
     /// `bytes` more of what is held have been faulted in, so the host's own figures show them from now on.
     pub fn add_resident(&self, bytes: Bytes) {
         self.ledger.add_resident(self.id, bytes);
@@ -55,6 +72,6 @@ impl Charge {
 
 impl Drop for Charge {
     fn drop(&mut self) {
-        self.ledger.release(self.id);
+        self.ledger.release(self.id, self.end);
     }
 }

@@ -11,6 +11,22 @@ pub enum MemoryKind {
     Hugepages(Bytes),
 }
 
+/// Whom a charge is for: every event of it tells.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Claimant {
+    /// The pool of this name.
+    Pool(String),
+    /// A host buffer, which may have a name.
+    HostBuffer(Option<String>),
+    /// Memory that another process maps itself.
+    Reservation {
+        /// Who that is, for people.
+        holder: String,
+        /// The process whose death ends it.
+        pid: Option<u32>,
+    },
+}
+
 /// What a charge would take. `mapped` counts whole pages of the kind.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Demand {
@@ -18,6 +34,8 @@ pub struct Demand {
     pub budget: String,
     /// The rank whose share is charged.
     pub rank: Option<u32>,
+    /// Whom it is for.
+    pub claimant: Claimant,
     /// Ordinary pages or hugepages of a size.
     pub kind: MemoryKind,
     /// The node bound to.

@@ -4,8 +4,9 @@ use std::collections::{BTreeMap, HashMap};
 
 use super::HOST_BUDGET;
 use super::account::{Account, BudgetChange, BudgetReading, BudgetTerms};
-use super::charge::{Charge, PendingCharge};
+use super::charge::{Charge, ChargeEnd, PendingCharge};
 use super::demand::{Demand, MemoryKind};
+use super::events::{BudgetEventKind, BudgetEvents};
 use super::promises::{Promises, Shown};
 use super::quote::{Figures, Quote};
 use crate::error::Error;
@@ -55,6 +56,7 @@ pub(super) type ChargeId = u64;
 pub struct Ledger {
     source: Box<dyn HostSource>,
     state: Mutex<State>,
+    events: BudgetEvents,
 }
 
 #[derive(Debug)]
@@ -73,7 +75,7 @@ struct State {
 
 #[derive(Debug)]
 struct Entry {
-    demand: Demand,
+    demand: Arc<Demand>,
     rank: usize,
     /// How much of it shows in the host's own figures: that is promised no longer.
     shown: Shown,
@@ -92,7 +94,7 @@ impl Ledger {
             charges: HashMap::new(),
             next_id: 0,
         };
-        Arc::new(Self { source, state: Mutex::new(state) })
+        Arc::new(Self { source, state: Mutex::new(state), events: BudgetEvents::default() })
     }
 
     /// What charging `demand` would answer now; nothing changes.
@@ -109,22 +111,28 @@ impl Ledger {
     /// # Errors
     /// [`Refusal`]; nothing has changed then.
     pub fn charge(self: &Arc<Self>, demand: Demand) -> Result<PendingCharge, Refusal> {
-        let mut state = lock(&self.state);
-        let account = state.account(&demand.budget)?;
-        let rank = account.rank(demand.rank)?;
-        if account.admission_closed {
-            return Err(Refusal::AdmissionClosed(demand.budget));
-        }
-        if state.whole.admission_closed {
-            return Err(Refusal::AdmissionClosed(HOST_BUDGET.to_owned()));
-        }
-        let quote = self.decide(&state, &demand)?;
-        if !quote.fits() {
-            return Err(Refusal::Exceeded(quote));
-        }
-        let mapped = demand.mapped;
-        let id = state.enter(demand, rank);
-        Ok(PendingCharge::new(Arc::clone(self), id, mapped))
+        let (mut state, demand) = (lock(&self.state), Arc::new(demand));
+        let rank = state.account(&demand.budget)?.rank(demand.rank)?;
+        let quote = self.admit(&state, &demand).inspect_err(|refusal| {
+            if let Some(kind) = BudgetEventKind::of(refusal) {
+                self.tell(&state, kind, &demand);
+            }
+        })?;
+        let id = state.enter(Arc::clone(&demand), rank);
+        self.tell(&state, BudgetEventKind::Charged(quote), &demand);
+        Ok(PendingCharge::new(Arc::clone(self), id, demand.mapped))
+    }
+
+    /// What became of the latest charges, asked or held.
+    #[must_use]
+    pub fn events(&self) -> &BudgetEvents {
+        &self.events
+    }
+
+    /// Whether there is a budget called `name`. Waits for a decision that is being made.
+    #[must_use]
+    pub fn has_budget(&self, name: &str) -> bool {
+        lock(&self.state).account(name).is_ok()
     }
 
     /// The budget called `name`, `None` when there is none.
@@ -225,7 +233,7 @@ impl Ledger {
         let mut state = lock(&self.state);
         let rank = state.account(&demand.budget).and_then(|account| account.rank(demand.rank)).unwrap_or(0);
         let mapped = demand.mapped;
-        let id = state.enter(demand, rank);
+        let id = state.enter(Arc::new(demand), rank);
         PendingCharge::new(Arc::clone(self), id, mapped).keep()
     }
 
@@ -243,8 +251,29 @@ impl Ledger {
         lock(&self.state).set_resident(id, bytes);
     }
 
-    pub(super) fn release(&self, id: ChargeId) {
-        lock(&self.state).release(id);
+    pub(super) fn release(&self, id: ChargeId, end: ChargeEnd) {
+        let mut state = lock(&self.state);
+        if let Some(demand) = state.release(id) {
+            self.tell(&state, BudgetEventKind::Ended(end), &demand);
+        }
+    }
+
+    /// Puts what became of `demand` among the events, in the order of this lock and with what is held now.
+    fn tell(&self, state: &State, kind: BudgetEventKind, demand: &Arc<Demand>) {
+        let charged = state.account(&demand.budget).map_or(Bytes::ZERO, |account| account.charged);
+        self.events.push(kind, demand, charged, state.whole.charged);
+    }
+
+    /// The quote that grants `demand`.
+    fn admit(&self, state: &State, demand: &Demand) -> Result<Quote, Refusal> {
+        if state.account(&demand.budget)?.admission_closed {
+            return Err(Refusal::AdmissionClosed(demand.budget.clone()));
+        }
+        if state.whole.admission_closed {
+            return Err(Refusal::AdmissionClosed(HOST_BUDGET.to_owned()));
+        }
+        let quote = self.decide(state, demand)?;
+        if quote.fits() { Ok(quote) } else { Err(Refusal::Exceeded(quote)) }
     }
 
     fn decide(&self, state: &State, demand: &Demand) -> Result<Quote, Error> {
@@ -285,7 +314,7 @@ impl State {
         u64::try_from(held.count()).unwrap_or(u64::MAX)
     }
 
-    fn enter(&mut self, demand: Demand, rank: usize) -> ChargeId {
+    fn enter(&mut self, demand: Arc<Demand>, rank: usize) -> ChargeId {
         let id = self.next_id;
         self.next_id += 1;
         self.promises.begin(&demand);
@@ -321,12 +350,14 @@ impl State {
         entry.shown = now;
     }
 
-    fn release(&mut self, id: ChargeId) {
-        let Some(Entry { demand, rank, shown }) = self.charges.remove(&id) else { return };
+    /// What was held; `None` when that was given back before.
+    fn release(&mut self, id: ChargeId) -> Option<Arc<Demand>> {
+        let Entry { demand, rank, shown } = self.charges.remove(&id)?;
         self.promises.end(&demand, shown);
         for (account, rank) in self.accounts_of(&demand.budget, rank) {
             account.subtract(rank, &demand);
         }
+        Some(demand)
     }
 }
 

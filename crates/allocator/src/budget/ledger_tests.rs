@@ -2,6 +2,7 @@
 
 use super::super::account::MAX_RANKS;
 use super::super::budgets::Budgets;
+use super::super::demand::Claimant;
 use super::*;
 use crate::error::MemoryLimit;
 use crate::host::{HugepagePool, MemInfo, NodeMemInfo, NodeMemory};
@@ -63,6 +64,7 @@ fn ordinary(bytes: u64) -> Demand {
     Demand {
         budget: HOST_BUDGET.to_owned(),
         rank: None,
+        claimant: Claimant::HostBuffer(None),
         kind: MemoryKind::Ordinary,
         node: NumaNode::Any,
         requested: Bytes::new(bytes),

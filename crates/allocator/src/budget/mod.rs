@@ -1,12 +1,14 @@
 //! Who may have how much: the only place where bytes meet a cap.
 //!
 //! [`Ledger`] decides under one lock; [`Demand`] is the question, [`Quote`] the answer with the figures it used, and
-//! [`Charge`] what a granted demand holds until it is dropped. [`Budgets`] is the door to making and changing budgets.
+//! [`Charge`] what a granted demand holds until it is dropped. [`Budgets`] is the door to making and changing budgets,
+//! [`BudgetEvents`] has the latest of all that.
 
 mod account;
 mod budgets;
 mod charge;
 mod demand;
+mod events;
 mod ledger;
 #[cfg(loom)]
 #[cfg(test)]
@@ -17,8 +19,9 @@ mod reading;
 
 pub use account::{BudgetChange, BudgetReading, BudgetTerms, MAX_RANKS, RankShare};
 pub use budgets::Budgets;
-pub use charge::{Charge, PendingCharge};
-pub use demand::{Demand, MemoryKind};
+pub use charge::{Charge, ChargeEnd, PendingCharge};
+pub use demand::{Claimant, Demand, MemoryKind};
+pub use events::{BudgetEvent, BudgetEventKind, BudgetEvents, EventsRead};
 pub use ledger::{HostSource, Ledger, Refusal};
 pub use quote::Quote;
 

@@ -4,13 +4,15 @@ use super::allocation_error::{AllocationError, Shortage};
 use super::allocator::HostMemoryAllocator;
 use super::host_memory::HostMemory;
 use super::request::{MemoryRequest, MemoryWish};
-use crate::budget::Quote;
+use crate::budget::{Claimant, Quote};
 use crate::error::{BudgetExceeded, Error, HostBufferFailure, MemoryLimit};
 use crate::units::{Bytes, MAX_COUNT};
 
 /// What a host buffer should be.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HostBufferSpec {
+    /// Its name, for whoever watches the budget; it need not have one.
+    pub name: Option<String>,
     /// Its size.
     pub bytes: Bytes,
     /// How to make it.
@@ -44,6 +46,7 @@ impl HostBuffer {
         let request = MemoryRequest {
             budget: spec.budget,
             rank: spec.rank,
+            claimant: Claimant::HostBuffer(spec.name),
             mapping_bytes: spec.bytes,
             mapping_count: 1,
             wish: spec.memory,

@@ -1,7 +1,7 @@
 //! What is wished of the host memory allocator.
 
 use crate::backing::Backing;
-use crate::budget::{Demand, MemoryKind};
+use crate::budget::{Claimant, Demand, MemoryKind};
 use crate::errno::Errno;
 use crate::error::{HostBufferAllocationFailed, HostBufferFailure};
 use crate::units::{Bytes, MAX_COUNT, NumaNode, base_page};
@@ -35,6 +35,8 @@ pub struct MemoryRequest {
     pub budget: String,
     /// The rank whose share to charge.
     pub rank: Option<u32>,
+    /// Whom it is for.
+    pub claimant: Claimant,
     /// Bytes of each mapping before it is rounded up to whole pages; not zero.
     pub mapping_bytes: Bytes,
     /// How many mappings; not zero.
@@ -74,6 +76,7 @@ impl MemoryRequest {
         (mapped.get() <= MAX_COUNT).then(|| Demand {
             budget: self.budget.clone(),
             rank: self.rank,
+            claimant: self.claimant.clone(),
             kind: self.hugepage_size(backing).map_or(MemoryKind::Ordinary, MemoryKind::Hugepages),
             node: self.wish.node,
             requested: self.requested(),

@@ -3,7 +3,7 @@
 use super::layout::{Layout, PageShape};
 use super::logical::check_count;
 use crate::backing::Backing;
-use crate::budget::Quote;
+use crate::budget::{Claimant, Quote};
 use crate::error::{Error, InsufficientHostMemory, MemoryLimit};
 use crate::memory::{MemoryRequest, MemoryWish};
 use crate::slots::MAX_PAGE_COUNT;
@@ -80,6 +80,7 @@ impl V4PagedPoolSpec {
         Ok(MemoryRequest {
             budget: self.budget.clone(),
             rank: self.rank,
+            claimant: Claimant::Pool(self.name.clone()),
             mapping_bytes,
             mapping_count: self.layout.mapping_count(&shape),
             wish: self.memory,

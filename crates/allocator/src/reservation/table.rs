@@ -7,7 +7,7 @@ use super::holder::{Holder, Resident};
 use super::kernel;
 use super::record::{Reservation, ReservationSpec, ReservationState};
 use super::watch::Watch;
-use crate::budget::{Charge, Demand, Ledger, MemoryKind, Refusal};
+use crate::budget::{Charge, ChargeEnd, Demand, Ledger, MemoryKind, Refusal};
 use crate::error::{BudgetExceeded, Error};
 use crate::sync::{Arc, Mutex, lock};
 use crate::units::Bytes;
@@ -214,7 +214,7 @@ impl Table {
         if let Some(deadline) = live.deadline {
             self.deadlines.remove(&(deadline, id));
         }
-        drop(live.charge);
+        live.charge.end(charge_end(state));
         let ended_at = Some(kernel::wall_clock());
         let ended = Reservation { state, ended_at, resident: Bytes::ZERO, ..live.reservation };
         remember(&mut self.ended, ended.clone());
@@ -293,6 +293,16 @@ impl Live {
     fn show(&mut self, bytes: Bytes) {
         self.reservation.resident = bytes;
         self.charge.set_resident(bytes);
+    }
+}
+
+fn charge_end(state: ReservationState) -> ChargeEnd {
+    match state {
+        ReservationState::Expired => ChargeEnd::Expired,
+        ReservationState::OwnerDied => ChargeEnd::OwnerDied,
+        ReservationState::Held | ReservationState::Committed | ReservationState::Released => {
+            ChargeEnd::Released
+        }
     }
 }
 

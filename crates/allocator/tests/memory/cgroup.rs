@@ -108,6 +108,7 @@ fn overrun() {
     let (_root, deceived) = believing(64 << 30, 0);
     for backing in [Backing::Anonymous, Backing::AnonymousShm] {
         let spec = HostBufferSpec {
+            name: None,
             bytes: Bytes::new(4 * LIMIT),
             memory: wish(backing),
             budget: "host".to_owned(),

@@ -9,7 +9,13 @@ use hostpool_allocator::{Backing, Bytes, Error, HostBufferFailure, NumaNode};
 use crate::machine::{BACKINGS, Footprint, Hugepages, MIB, allocator, alone, charged, wish};
 
 fn buffer(allocator: &HostMemoryAllocator, bytes: u64, memory: MemoryWish) -> HostBuffer {
-    let spec = HostBufferSpec { bytes: Bytes::new(bytes), memory, budget: "host".to_owned(), rank: None };
+    let spec = HostBufferSpec {
+        name: None,
+        bytes: Bytes::new(bytes),
+        memory,
+        budget: "host".to_owned(),
+        rank: None,
+    };
     HostBuffer::allocate(allocator, spec).unwrap()
 }
 

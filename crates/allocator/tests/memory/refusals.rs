@@ -15,7 +15,13 @@ use crate::machine::{
 };
 
 fn buffer(allocator: &HostMemoryAllocator, bytes: u64, memory: MemoryWish) -> Result<HostBuffer, Error> {
-    let spec = HostBufferSpec { bytes: Bytes::new(bytes), memory, budget: "host".to_owned(), rank: None };
+    let spec = HostBufferSpec {
+        name: None,
+        bytes: Bytes::new(bytes),
+        memory,
+        budget: "host".to_owned(),
+        rank: None,
+    };
     HostBuffer::allocate(allocator, spec)
 }
 

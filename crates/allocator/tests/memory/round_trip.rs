@@ -92,7 +92,13 @@ fn a_1_gib_hugepage_backs_a_buffer() {
     for backing in [Backing::AnonymousHugetlb, Backing::AnonymousShmHugetlb] {
         let mut memory = wish(backing);
         memory.hugepage_size = Bytes::new(1 << 30);
-        let spec = HostBufferSpec { bytes: Bytes::new(5), memory, budget: "host".to_owned(), rank: None };
+        let spec = HostBufferSpec {
+            name: None,
+            bytes: Bytes::new(5),
+            memory,
+            budget: "host".to_owned(),
+            rank: None,
+        };
         let buffer = HostBuffer::allocate(&allocator, spec).unwrap();
         buffer.memory().prefault().unwrap();
         let placement = buffer.memory().placement();
@@ -106,6 +112,7 @@ fn closing_twice_gives_back_once() {
     let _alone = alone();
     let allocator = allocator();
     let spec = HostBufferSpec {
+        name: None,
         bytes: Bytes::new(5000),
         memory: wish(Backing::Anonymous),
         budget: "host".to_owned(),
