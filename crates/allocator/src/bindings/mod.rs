@@ -14,6 +14,7 @@ mod memory;
 mod number;
 mod off_loop;
 mod paged_pool;
+mod pool_group;
 mod reservations;
 mod slots;
 mod specs;

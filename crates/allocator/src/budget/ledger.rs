@@ -1,5 +1,7 @@
 //! The ledger: one lock, every charge, and the host read afresh under that lock for every decision.
 
+mod charge_all;
+
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex};
 
@@ -128,14 +130,7 @@ impl Ledger {
     /// [`Refusal`]; nothing has changed then.
     pub fn charge(self: &Arc<Self>, demand: Demand) -> Result<PendingCharge, Refusal> {
         let mut state = lock(&self.state);
-        let account = state.account(&demand.budget)?;
-        let rank = account.rank(demand.rank)?;
-        if account.admission_closed {
-            return Err(Refusal::AdmissionClosed(demand.budget));
-        }
-        if state.whole.admission_closed {
-            return Err(Refusal::AdmissionClosed(HOST_BUDGET.to_owned()));
-        }
+        let rank = state.admit(&demand)?;
         let quote = self.decide(&state, &demand)?;
         if !quote.fits() {
             return Err(Refusal::Exceeded(quote));

@@ -25,7 +25,7 @@ pub struct SlotStats {
 }
 
 /// Pages that all pools of this process may keep books on: about 160 MiB of bookkeeping when all are touched.
-const MAX_BOOKED_PAGES: u64 = 1 << 30;
+pub(super) const MAX_BOOKED_PAGES: u64 = 1 << 30;
 
 /// Pages that all pools of this process keep books on.
 static BOOKED_PAGES: AtomicU64 = AtomicU64::new(0);
