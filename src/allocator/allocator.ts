@@ -4,7 +4,10 @@ import { Budgets } from './budgets.js';
 import { closeAll, settle } from './closing.js';
 import { HostReadings } from './host.js';
 import { HostBuffers } from './host-buffers.js';
+import type { PoolEntry } from './pool.js';
+import { PoolGroups } from './pool-groups.js';
 import { Pools } from './pools.js';
+import { Registry } from './registry.js';
 import { Reservations } from './reservations.js';
 import type { ServiceLog } from './service-deps.js';
 import { Slots } from './slots.js';
@@ -23,6 +26,7 @@ export interface Allocator {
   readonly host: HostReadings;
   readonly budgets: Budgets;
   readonly pools: Pools;
+  readonly poolGroups: PoolGroups;
   readonly slots: Slots;
   readonly buffers: HostBuffers;
   readonly reservations: Reservations;
@@ -38,13 +42,15 @@ export interface Allocator {
 export function createAllocator({ hostRoot, reserveBytes, log }: AllocatorOptions): Allocator {
   const activity = new Activity();
   const deps = { native: new HostAllocator({ hostRoot, reserveBytes }), log, now: () => new Date(), activity };
-  const pools = new Pools(deps);
+  const registry = new Registry<PoolEntry>('pool', 'pool', deps);
+  const pools = new Pools(deps, registry);
   const buffers = new HostBuffers(deps);
   const reservations = new Reservations(deps);
   return {
     host: new HostReadings(deps),
     budgets: new Budgets(deps),
     pools,
+    poolGroups: new PoolGroups(deps, pools, registry),
     slots: new Slots(pools),
     buffers,
     reservations,

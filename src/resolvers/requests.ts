@@ -1,17 +1,31 @@
 import type { BudgetRequest } from '../allocator/budgets.js';
+import type { CreatePoolGroupRequest, PoolGroupRequest } from '../allocator/pool-group.js';
 import type { ReservationRequest } from '../allocator/reservation.js';
 import type { HostBufferRequest, MemoryRequest, PagedPoolRequest } from '../allocator/specification.js';
 import type {
   AllocateHostBufferInput,
   CreateBudgetInput,
+  CreatePoolGroupInput,
   CreateV4PagedPoolInput,
   MemoryInput,
+  PoolGroupInput,
   ReserveHostMemoryInput,
 } from '../schema/generated/resolver-types.js';
 
 /** The service's request for a V4 paged pool. */
 export function pagedPoolRequest({ memory, rank, ...rest }: CreateV4PagedPoolInput): PagedPoolRequest {
   return { ...rest, rank: rank ?? undefined, memory: memoryRequest(memory) };
+}
+
+/** The service's request for the plan of a group. */
+export function poolGroupRequest({ memory, rank, anchorPages, ...rest }: PoolGroupInput): PoolGroupRequest {
+  return { ...rest, rank: rank ?? undefined, anchorPages: anchorPages ?? undefined, memory: memoryRequest(memory) };
+}
+
+/** The service's request for a group. */
+export function createPoolGroupRequest({ anchor, ...rest }: CreatePoolGroupInput): CreatePoolGroupRequest {
+  const { wait, ifExists } = rest;
+  return { ...poolGroupRequest(rest), anchor: anchor ?? undefined, wait, ifExists };
 }
 
 /** The service's request for a host buffer. */

@@ -15,8 +15,17 @@ use crate::pool::{self, PagesPerAnchorPage};
 
 /// The most pools in a group.
 #[napi]
-pub(super) const MAX_GROUP_POOLS: u32 = 64;
+#[expect(unreachable_pub, reason = "the macro exports public constants only")]
+pub const MAX_GROUP_POOLS: u32 = 64;
 const _: () = assert!(MAX_GROUP_POOLS as usize == pool::MAX_GROUP_POOLS);
+
+/// Pages of a pool beside so many of its anchor; undefined where no group can have that.
+#[napi]
+#[expect(unreachable_pub, reason = "the macro exports public functions only")]
+pub fn pages_beside_anchor(anchor_pages: f64, pages_per_anchor_page: f64) -> Option<f64> {
+    let anchor_pages = count("anchor_pages", anchor_pages).ok()?;
+    PagesPerAnchorPage::from_decimal(pages_per_anchor_page)?.pages(anchor_pages).map(js)
+}
 
 /// One pool of a group.
 #[napi(object)]
