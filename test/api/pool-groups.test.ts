@@ -20,7 +20,8 @@ afterAll(async () => {
 
 // biome-ignore lint/suspicious/noExplicitAny: answers are as dynamic as the queries that tests write
 type Answer = any;
-const plan = async (input: object, on = server): Promise<Answer> => (await on.data(PLAN_GROUP, { input })).planPoolGroup;
+const plan = async (input: object, on = server): Promise<Answer> =>
+  (await on.data(PLAN_GROUP, { input })).planPoolGroup;
 const roundUp = (bytes: number, unit: number) => Math.ceil(bytes / unit) * unit;
 
 /** Shapes printed by a real DeepSeek-V4 start-up; states are kept for a tenth of the pages. */
@@ -46,7 +47,14 @@ describe('planPoolGroup', () => {
     const pools = [
       { name: 'c128', numHostPages: 614, size: 1228, requestedBytes: 32890752, mappedBytes: 33013760, mappings: 31 },
       { name: 'c4', numHostPages: 614, size: 39296, requestedBytes: 689644800, mappedBytes: 689647616, mappings: 1 },
-      { name: 'c4_state', numHostPages: 62, size: 15872, requestedBytes: 121896960, mappedBytes: 121896960, mappings: 30 },
+      {
+        name: 'c4_state',
+        numHostPages: 62,
+        size: 15872,
+        requestedBytes: 121896960,
+        mappedBytes: 121896960,
+        mappings: 30,
+      },
     ];
     expect(planned).toMatchObject({ fits: true, anchorPages: 614, mappings: 62, limitedBy: 'HOST_MEMORY', pools });
     expect(planned.requestedBytes).toBe(32890752 + 689644800 + 121896960);
@@ -73,12 +81,16 @@ describe('planPoolGroup', () => {
       requestedBytes mappedBytes mappings availableBytes limitedBy maxNumHostPages } } }`;
     const { planV4PagedPool } = await server.data(query, { input: { ...pool, numHostPages: 1000 } });
     const { maxNumHostPages, ...same } = planV4PagedPool;
-    expect(await plan({ pools: [pool], anchorPages: 1000 })).toMatchObject({ ...same, maxAnchorPages: maxNumHostPages });
+    expect(await plan({ pools: [pool], anchorPages: 1000 })).toMatchObject({
+      ...same,
+      maxAnchorPages: maxNumHostPages,
+    });
   });
 
   it('fits exactly what is there, and holds the page that a limit ends in', async () => {
     const pool = { name: 'edge', layerNum: 1, itemBytes: MIB, slotPageSize: 1 };
-    const create = async (name: string, requestedBytes: number) => server.data(CREATE_BUDGET, { input: { name, requestedBytes } });
+    const create = async (name: string, requestedBytes: number) =>
+      server.data(CREATE_BUDGET, { input: { name, requestedBytes } });
     await create('edge-exact', 6 * MIB);
     const two = [pool, { ...pool, name: 'other', pagesPerAnchorPage: 2 }];
     expect(await plan({ budget: 'edge-exact', pools: two })).toMatchObject({ anchorPages: 2, limitedBy: 'BUDGET_CAP' });
@@ -86,7 +98,10 @@ describe('planPoolGroup', () => {
     expect(await plan({ budget: 'edge-byte-less', pools: two })).toMatchObject({ anchorPages: 1 });
     await create('edge-part', 1_000_000);
     const bytes = { ...pool, itemBytes: 500_000 };
-    expect(await plan({ budget: 'edge-part', pools: [bytes] })).toMatchObject({ anchorPages: 2, mappedBytes: 1_003_520 });
+    expect(await plan({ budget: 'edge-part', pools: [bytes] })).toMatchObject({
+      anchorPages: 2,
+      mappedBytes: 1_003_520,
+    });
   });
 
   it('is held to the share of its rank', async () => {
@@ -105,7 +120,14 @@ describe('planPoolGroup', () => {
   it('counts what pools hold already', async () => {
     const pools = [{ name: 'beside', layerNum: 1, itemBytes: GIB, slotPageSize: 1 }];
     expect(await plan({ pools })).toMatchObject({ anchorPages: 50 });
-    const held = { name: 'held', layerNum: 1, numHostPages: 2, itemBytes: GIB, slotPageSize: 1, memory: { prefault: false } };
+    const held = {
+      name: 'held',
+      layerNum: 1,
+      numHostPages: 2,
+      itemBytes: GIB,
+      slotPageSize: 1,
+      memory: { prefault: false },
+    };
     const { id } = (await server.data(CREATE_PAGED, { input: held })).createV4PagedPool;
     expect(await plan({ pools })).toMatchObject({ anchorPages: 48 });
     await server.data(DESTROY_POOL, { id });
@@ -195,7 +217,10 @@ describe('what planPoolGroup does not accept', () => {
   });
 
   it.each([0, -1, 1.5, 2 ** 53, 1e308])('names anchorPages when it is %s', async (anchorPages) => {
-    expect(await plan({ pools: [good], anchorPages })).toMatchObject({ code: 'INVALID_ARGUMENT', field: 'anchorPages' });
+    expect(await plan({ pools: [good], anchorPages })).toMatchObject({
+      code: 'INVALID_ARGUMENT',
+      field: 'anchorPages',
+    });
   });
 
   it('names the memory that this host does not know', async () => {

@@ -21,8 +21,7 @@ const _: () = assert!(MAX_GROUP_POOLS as usize == pool::MAX_GROUP_POOLS);
 
 /// Pages of a pool beside so many of its anchor; undefined where no group can have that.
 #[napi]
-#[expect(unreachable_pub, reason = "the macro exports public functions only")]
-pub fn pages_beside_anchor(anchor_pages: f64, pages_per_anchor_page: f64) -> Option<f64> {
+pub(super) fn pages_beside_anchor(anchor_pages: f64, pages_per_anchor_page: f64) -> Option<f64> {
     let anchor_pages = count("anchor_pages", anchor_pages).ok()?;
     PagesPerAnchorPage::from_decimal(pages_per_anchor_page)?.pages(anchor_pages).map(js)
 }
