@@ -1,11 +1,13 @@
 import {
+  MAX_GROUP_POOLS,
   type PoolGroupPlan as NativePlan,
   type PoolGroupMember,
   type PoolGroupSpec,
   pagesBesideAnchor,
 } from '../../native/index.js';
-import { MAX_NAME_LENGTH } from './names.js';
-import type { LogicalPoolEntry, PagedPoolEntry } from './pool.js';
+import { type Failure, type FailureOf, invalidArgument, isFailure, type Outcome } from './failure.js';
+import { checkName, MAX_NAME_LENGTH } from './names.js';
+import type { LogicalPoolEntry, PagedPoolEntry, PoolEntry } from './pool.js';
 import {
   type IfExists,
   type LogicalPoolRequest,
@@ -102,4 +104,49 @@ export function groupMembers(request: CreatePoolGroupRequest, anchorPages: numbe
   const { name, pageSize, ...anchor } = anchorRequest(request, 0);
   const size = anchorPages && anchorPages * pageSize;
   return [...paged, { name, specification: logicalSpecification({ ...anchor, name, pageSize, size }) }];
+}
+
+/** The pools of a group, the anchor last, or the first failure. */
+export function groupOf(outcomes: Outcome<PoolEntry>[]): Outcome<PoolGroup> {
+  const failure = outcomes.find(isFailure);
+  if (failure !== undefined) return failure;
+  const anchor = outcomes.at(-1) as LogicalPoolEntry;
+  const { size, pageSize } = anchor.request;
+  return { kind: 'PoolGroup', anchorPages: size / pageSize, anchor, pools: outcomes.slice(0, -1) as PagedPoolEntry[] };
+}
+
+/** The first failure that is no consequence of another; `stop` is called at the first. */
+export async function firstFailure(pools: PagedPoolEntry[], stop: () => void): Promise<Failure | undefined> {
+  const settled = pools.map(async ({ life }) => {
+    const failure = await life.settled;
+    if (failure !== undefined) stop();
+    return failure;
+  });
+  const failures = (await Promise.all(settled)).filter((failure) => failure !== undefined);
+  return failures.find((failure) => !isCancelled(failure)) ?? failures[0];
+}
+
+function isCancelled(failure: Failure): boolean {
+  return failure.kind === 'HostBufferAllocationFailed' && failure.reason === 'Cancelled';
+}
+
+/** Why the list of pools is not acceptable, whatever their sizes. */
+export function checkPools({ pools }: PoolGroupRequest): FailureOf<'InvalidArgument'> | undefined {
+  if (pools.length === 0 || pools.length > MAX_GROUP_POOLS)
+    return invalidArgument('pools', `A group has 1 to ${MAX_GROUP_POOLS} pools, got ${pools.length}.`);
+  for (const [index, { name }] of pools.entries()) {
+    const invalid = checkName(name);
+    if (invalid !== undefined) return { ...invalid, field: `pools[${index}].name` };
+  }
+  if (new Set(pools.map(({ name }) => name)).size === pools.length) return undefined;
+  return invalidArgument('pools', 'Each pool of a group needs a name of its own; some have the same.');
+}
+
+/** Why the anchor's name is not acceptable. */
+export function checkAnchor(request: PoolGroupRequest): FailureOf<'InvalidArgument'> | undefined {
+  const { name } = anchorOf(request);
+  const invalid = checkName(name);
+  if (invalid !== undefined) return { ...invalid, field: 'anchor.name' };
+  if (!request.pools.some((pool) => pool.name === name)) return undefined;
+  return invalidArgument('anchor.name', 'The anchor needs a name of its own; one of the pools has the same.');
 }

@@ -1,23 +1,18 @@
-import { MAX_GROUP_POOLS, type MappedPoolGroup, type V4PagedHostPool } from '../../native/index.js';
-import {
-  type Failure,
-  type FailureOf,
-  invalidArgument,
-  isFailure,
-  type MemoryContext,
-  nameTaken,
-  type Outcome,
-} from './failure.js';
+import type { MappedPoolGroup, V4PagedHostPool } from '../../native/index.js';
+import { existingGroup } from './existing-group.js';
+import { type Failure, isFailure, type MemoryContext, type Outcome } from './failure.js';
 import { MemoryLife } from './lifecycle.js';
 import { withMemoryContext } from './memory-context.js';
-import { checkName, type Holder } from './names.js';
 import { logFallBack } from './outcome-log.js';
 import type { LogicalPoolEntry, PagedPoolEntry, PoolEntry } from './pool.js';
 import {
-  anchorOf,
   anchorRequest,
   type CreatePoolGroupRequest,
+  checkAnchor,
+  checkPools,
+  firstFailure,
   groupMembers,
+  groupOf,
   groupSpec,
   memberRequest,
   type NamedSpecification,
@@ -28,7 +23,7 @@ import {
 import type { Pools } from './pools.js';
 import type { Registry } from './registry.js';
 import type { ServiceDeps } from './service-deps.js';
-import { differences, type PagedPoolRequest } from './specification.js';
+import type { PagedPoolRequest } from './specification.js';
 
 /** Makes pools that grow together: all of them or none. Once made they are ordinary pools. */
 export class PoolGroups {
@@ -123,55 +118,11 @@ export class PoolGroups {
   }
 }
 
-type Holders = (Holder<PoolEntry> | undefined)[];
-
-/** What a create answers when some of its names are taken. */
-async function existingGroup(request: CreatePoolGroupRequest, holders: Holders): Promise<Outcome<PoolGroup>> {
-  const taken = differing(request, holders);
-  const complete = holders.filter((holder) => holder !== undefined);
-  const different = taken.find(({ differs }) => differs.length > 0);
-  const [first] = taken;
-  if (request.ifExists === 'Error' && first !== undefined) return nameTaken('pool', first.name, first.differs);
-  if (different !== undefined) return nameTaken('pool', different.name, different.differs);
-  const group = groupOf(await Promise.all(complete.map(({ outcome }) => outcome)));
-  if (!request.wait || isFailure(group)) return group;
-  return (await firstFailure(group.pools, () => undefined)) ?? group;
-}
-
-/** The names that are taken, and how who has them differs; `pools` where it is not part of such a group at all. */
-function differing(request: CreatePoolGroupRequest, holders: Holders): { name: string; differs: string[] }[] {
-  const { pageSize } = anchorOf(request);
-  const size = holders.at(-1)?.specification.size;
-  const pages = request.anchorPages ?? (typeof size === 'number' ? size / pageSize : undefined);
-  const others = holders.includes(undefined) ? ['pools'] : [];
-  return groupMembers(request, pages).flatMap(({ name, specification }, index) => {
-    const holder = holders[index];
-    return holder === undefined
-      ? []
-      : [{ name, differs: [...differences(holder.specification, specification), ...others] }];
-  });
-}
-
 /** The sizes of a group that was to be the largest are known once it is mapped: whoever asks for a name is told of them. */
 function knowSizes(members: NamedSpecification[], sized: NamedSpecification[]): void {
   members.forEach(({ specification }, index) => {
     Object.assign(specification, sized[index]?.specification);
   });
-}
-
-/** The first failure that is no consequence of another; `stop` is called at the first. */
-async function firstFailure(pools: PagedPoolEntry[], stop: () => void): Promise<Failure | undefined> {
-  const settled = pools.map(async ({ life }) => {
-    const failure = await life.settled;
-    if (failure !== undefined) stop();
-    return failure;
-  });
-  const failures = (await Promise.all(settled)).filter((failure) => failure !== undefined);
-  return failures.find((failure) => !isCancelled(failure)) ?? failures[0];
-}
-
-function isCancelled(failure: Failure): boolean {
-  return failure.kind === 'HostBufferAllocationFailed' && failure.reason === 'Cancelled';
 }
 
 /** Its way out is another number of anchor pages. */
@@ -181,33 +132,4 @@ function ofGroup(failure: Failure): Failure & MemoryContext {
 
 function nth<T>(outcome: Outcome<T[]>, index: number): Outcome<T> {
   return isFailure(outcome) ? outcome : (outcome[index] as T);
-}
-
-/** The pools of a group, the anchor last, or the first failure. */
-function groupOf(outcomes: Outcome<PoolEntry>[]): Outcome<PoolGroup> {
-  const failure = outcomes.find(isFailure);
-  if (failure !== undefined) return failure;
-  const anchor = outcomes.at(-1) as LogicalPoolEntry;
-  const { size, pageSize } = anchor.request;
-  return { kind: 'PoolGroup', anchorPages: size / pageSize, anchor, pools: outcomes.slice(0, -1) as PagedPoolEntry[] };
-}
-
-/** Why the list of pools is not acceptable, whatever their sizes. */
-function checkPools({ pools }: PoolGroupRequest): FailureOf<'InvalidArgument'> | undefined {
-  if (pools.length === 0 || pools.length > MAX_GROUP_POOLS)
-    return invalidArgument('pools', `A group has 1 to ${MAX_GROUP_POOLS} pools, got ${pools.length}.`);
-  for (const [index, { name }] of pools.entries()) {
-    const invalid = checkName(name);
-    if (invalid !== undefined) return { ...invalid, field: `pools[${index}].name` };
-  }
-  if (new Set(pools.map(({ name }) => name)).size === pools.length) return undefined;
-  return invalidArgument('pools', 'Each pool of a group needs a name of its own; some have the same.');
-}
-
-function checkAnchor(request: PoolGroupRequest): FailureOf<'InvalidArgument'> | undefined {
-  const { name } = anchorOf(request);
-  const invalid = checkName(name);
-  if (invalid !== undefined) return { ...invalid, field: 'anchor.name' };
-  if (!request.pools.some((pool) => pool.name === name)) return undefined;
-  return invalidArgument('anchor.name', 'The anchor needs a name of its own; one of the pools has the same.');
 }
