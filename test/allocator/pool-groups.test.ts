@@ -112,6 +112,15 @@ describe('a group of which one prefault fails', () => {
     expect(registry.holderOf('a')).toBeUndefined();
   });
 
+  it('because everything is being stopped is told so, and leaves nothing', async () => {
+    const { registry, service, groups } = open();
+    const making = groups.create(request());
+    await nextTurn();
+    service.cancelRunning();
+    expect(await making).toEqual(cancelled);
+    expect(registry.list()).toEqual([]);
+  });
+
   it('is told to those who share it, who take nothing away', async () => {
     const { pools, groups } = open();
     const unwaited = (await groups.create(request({ wait: false }))) as PoolGroup;

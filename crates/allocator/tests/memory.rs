@@ -11,6 +11,8 @@
 
 #[path = "memory/cgroup.rs"]
 mod cgroup;
+#[path = "memory/groups.rs"]
+mod groups;
 #[path = "memory/machine.rs"]
 mod machine;
 #[path = "memory/placement.rs"]
