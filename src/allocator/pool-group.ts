@@ -1,9 +1,9 @@
 import {
+  HostAllocator,
   MAX_GROUP_POOLS,
   type PoolGroupPlan as NativePlan,
   type PoolGroupMember,
   type PoolGroupSpec,
-  pagesBesideAnchor,
 } from '../../native/index.js';
 import { type Failure, type FailureOf, invalidArgument, isFailure, type Outcome } from './failure.js';
 import { checkName, MAX_NAME_LENGTH } from './names.js';
@@ -98,7 +98,8 @@ export function anchorRequest(request: CreatePoolGroupRequest, anchorPages: numb
 /** Every pool of the group at so many anchor pages, the anchor last; without their sizes where that is not known. */
 export function groupMembers(request: CreatePoolGroupRequest, anchorPages: number | undefined): NamedSpecification[] {
   const paged = request.pools.map((pool) => {
-    const numHostPages = anchorPages && (pagesBesideAnchor(anchorPages, pool.pagesPerAnchorPage) ?? undefined);
+    const numHostPages =
+      anchorPages && (HostAllocator.pagesBesideAnchor(anchorPages, pool.pagesPerAnchorPage) ?? undefined);
     return { name: pool.name, specification: pagedSpecification({ ...memberRequest(request, pool, 0), numHostPages }) };
   });
   const { name, pageSize, ...anchor } = anchorRequest(request, 0);

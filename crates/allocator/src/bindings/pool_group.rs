@@ -19,13 +19,6 @@ use crate::pool::{self, PagesPerAnchorPage};
 pub const MAX_GROUP_POOLS: u32 = 64;
 const _: () = assert!(MAX_GROUP_POOLS as usize == pool::MAX_GROUP_POOLS);
 
-/// Pages of a pool beside so many of its anchor; undefined where no group can have that.
-#[napi]
-pub(super) fn pages_beside_anchor(anchor_pages: f64, pages_per_anchor_page: f64) -> Option<f64> {
-    let anchor_pages = count("anchor_pages", anchor_pages).ok()?;
-    PagesPerAnchorPage::from_decimal(pages_per_anchor_page)?.pages(anchor_pages).map(js)
-}
-
 /// One pool of a group.
 #[napi(object)]
 pub struct PoolGroupMember {
@@ -119,6 +112,13 @@ pub struct MappedPoolGroup {
 
 #[napi]
 impl HostAllocator {
+    /// Pages of a pool beside so many of its anchor; undefined where no group can have that.
+    #[napi]
+    pub fn pages_beside_anchor(anchor_pages: f64, pages_per_anchor_page: f64) -> Option<f64> {
+        let anchor_pages = count("anchor_pages", anchor_pages).ok()?;
+        PagesPerAnchorPage::from_decimal(pages_per_anchor_page)?.pages(anchor_pages).map(js)
+    }
+
     /// What making the group would do now.
     #[napi]
     pub async fn plan_pool_group(&self, spec: PoolGroupSpec) -> napi::Result<Either<PoolGroupPlan, Failure>> {
