@@ -13,6 +13,8 @@
 mod cgroup;
 #[path = "memory/groups.rs"]
 mod groups;
+#[path = "memory/largest_group.rs"]
+mod largest_group;
 #[path = "memory/machine.rs"]
 mod machine;
 #[path = "memory/placement.rs"]
