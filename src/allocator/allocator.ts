@@ -5,7 +5,10 @@ import { Budgets } from './budgets.js';
 import { closeAll, settle } from './closing.js';
 import { HostReadings } from './host.js';
 import { HostBuffers } from './host-buffers.js';
+import type { PoolEntry } from './pool.js';
+import { PoolGroups } from './pool-groups.js';
 import { Pools } from './pools.js';
+import { Registry } from './registry.js';
 import { Repeats } from './repeats.js';
 import { Reservations } from './reservations.js';
 import type { ServiceLog } from './service-deps.js';
@@ -29,6 +32,7 @@ export interface Allocator {
   readonly budgets: Budgets;
   readonly budgetEvents: BudgetEvents;
   readonly pools: Pools;
+  readonly poolGroups: PoolGroups;
   readonly slots: Slots;
   readonly buffers: HostBuffers;
   readonly reservations: Reservations;
@@ -50,7 +54,8 @@ export function createAllocator({ hostRoot, reserveBytes, stateDir, log }: Alloc
   const native = openHost(hostRoot, reserveBytes, state);
   const [activity, repeats] = [new Activity(), new Repeats(state)];
   const deps = { native, log, now: () => new Date(), activity, state, repeats };
-  const pools = new Pools(deps);
+  const registry = new Registry<PoolEntry>('pool', 'pool', deps);
+  const pools = new Pools(deps, registry);
   const buffers = new HostBuffers(deps);
   const reservations = new Reservations(deps);
   return {
@@ -58,6 +63,7 @@ export function createAllocator({ hostRoot, reserveBytes, stateDir, log }: Alloc
     budgets: new Budgets(deps),
     budgetEvents: new BudgetEvents(deps),
     pools,
+    poolGroups: new PoolGroups(deps, pools, registry),
     slots: new Slots(pools),
     buffers,
     reservations,

@@ -15,6 +15,8 @@ export interface MemoryContext {
   pageBytes?: number;
   /** Whether the hugepages asked for are short on the whole machine, not only on the node. */
   hugepagesShort?: boolean;
+  /** The field that sizes what was asked for: numHostPages unless it is a group of pools. */
+  sizeField?: 'anchorPages';
 }
 
 /** Every expected failure, as a value told apart by `kind`. `message` is the documented sentence. */

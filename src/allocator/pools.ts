@@ -37,8 +37,11 @@ export interface ReadyPool {
 export class Pools {
   readonly #registry: Registry<PoolEntry>;
 
-  constructor(private readonly deps: ServiceDeps) {
-    this.#registry = new Registry('pool', 'pool', deps);
+  constructor(
+    private readonly deps: ServiceDeps,
+    registry: Registry<PoolEntry> = new Registry('pool', 'pool', deps),
+  ) {
+    this.#registry = registry;
   }
 
   /** The pool with that id. */

@@ -2,7 +2,7 @@ import type { AnswerRecord, EntryKind, EntryRecord } from '../../native/index.js
 import { type Failure, type FailureOf, invalidArgument, isFailure, nameTaken, type Outcome } from './failure.js';
 import { IdIssuer } from './ids.js';
 import type { Mapping, MemoryLife } from './lifecycle.js';
-import { checkName, NameRegistry } from './names.js';
+import { checkName, type Holder, NameRegistry } from './names.js';
 import { logFailedPrefault } from './outcome-log.js';
 import type { ServiceDeps } from './service-deps.js';
 import { differences, type IfExists, type Specification } from './specification.js';
@@ -89,6 +89,16 @@ export class Registry<T extends Registered> {
   /** All, oldest first, failed ones included. */
   list(): T[] {
     return [...this.#byId.values()];
+  }
+
+  /** Who has a name now. */
+  holderOf(name: string): Holder<T> | undefined {
+    return this.#names.holderOf(name);
+  }
+
+  /** Why so many more cannot be made at once; undefined when they can. */
+  checkRoomFor(count: number): FailureOf<'InvalidArgument'> | undefined {
+    return this.#live + count > MAX_LIVE ? tooMany(this.what) : undefined;
   }
 
   /** Makes one, or answers with the one that has the name when `ifExists` allows. Refuses names and numbers it cannot keep. */

@@ -35,13 +35,17 @@ export interface HostBufferRequest extends Omit<HostBufferSpec, 'memory'>, Repea
 /** What was asked for, flat, under the names that callers know the fields by. Two equal ones make the same thing. */
 export type Specification = Readonly<Record<string, string | number | boolean | undefined>>;
 
+/** Without its size while that is not known: of a pool in a group that is to be the largest that fits. */
+type MaybeSized<Request, Size extends keyof Request> = Omit<Request, Size> & Partial<Pick<Request, Size>>;
+
 /** A logical pool's specification. */
-export function logicalSpecification({ size, pageSize, layout }: LogicalPoolRequest): Specification {
+export function logicalSpecification(request: MaybeSized<LogicalPoolRequest, 'size'>): Specification {
+  const { size, pageSize, layout } = request;
   return { kind: 'Logical', size, pageSize, layout };
 }
 
 /** A V4 paged pool's specification. */
-export function pagedSpecification(request: PagedPoolRequest): Specification {
+export function pagedSpecification(request: MaybeSized<PagedPoolRequest, 'numHostPages'>): Specification {
   const { layerNum, numHostPages, itemBytes, slotPageSize, layout, budget, rank, memory } = request;
   const shape = { layerNum, numHostPages, itemBytes, slotPageSize, layout, budget, rank };
   return { kind: 'V4Paged', ...shape, ...memorySpecification(memory) };

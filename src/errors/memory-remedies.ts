@@ -4,12 +4,13 @@ import { act, bytes, type Remedy, set } from './remedy.js';
 
 /** Ways out of INSUFFICIENT_HOST_MEMORY: what fits now, then what would make room. */
 export function memoryRemedies(failure: FailureOf<'InsufficientHostMemory'> & MemoryContext): Remedy[] {
-  const { maxNumHostPages, shortfallBytes } = failure;
+  const { maxNumHostPages, shortfallBytes, sizeField } = failure;
   const limitedBy = failure.hugepagesShort ? 'Hugepages' : failure.limitedBy;
   const room = makeRoom({ ...failure, limitedBy }, shortfallBytes);
   if (maxNumHostPages <= 0) return room;
-  const fits = set('numHostPages', maxNumHostPages, `Make the pool smaller: ${maxNumHostPages} pages fit now.`);
-  return [fits, ...room];
+  const [what, pages] = sizeField === undefined ? ['pool', 'pages'] : ['group', 'anchor pages'];
+  const summary = `Make the ${what} smaller: ${maxNumHostPages} ${pages} fit now.`;
+  return [set(sizeField ?? 'numHostPages', maxNumHostPages, summary), ...room];
 }
 
 /** Ways out of BUDGET_EXCEEDED: what fits now, then what would make room. */
@@ -21,9 +22,9 @@ export function budgetRemedies(failure: FailureOf<'BudgetExceeded'> & MemoryCont
   return [set(field, fitting, `Ask for less: ${bytes(fitting)} fit now.`), ...room];
 }
 
-type Short = FailureOf<'InsufficientHostMemory'> | FailureOf<'BudgetExceeded'>;
+type Short = (FailureOf<'InsufficientHostMemory'> | FailureOf<'BudgetExceeded'>) & MemoryContext;
 
-function makeRoom({ limitedBy, budget, rank }: Short, shortfallBytes: number): Remedy[] {
+function makeRoom({ limitedBy, budget, rank, sizeField }: Short, shortfallBytes: number): Remedy[] {
   const missing = bytes(shortfallBytes);
   switch (limitedBy) {
     case 'HostMemory':
@@ -40,7 +41,9 @@ function makeRoom({ limitedBy, budget, rank }: Short, shortfallBytes: number): R
       return [
         act(`Reserve more hugepages, ${missing} in all: sysctl -w vm.nr_hugepages=N for 2 MiB ones.`),
         set('memory.onHugepageShortage', 'FALL_BACK', 'Allow ordinary pages when hugepages are short.'),
-        set('layout', 'PAGE_FIRST', 'One mapping instead of one for each layer rounds up to hugepages once only.'),
+        sizeField === undefined
+          ? set('layout', 'PAGE_FIRST', `${ONE_MAPPING}.`)
+          : act(`${ONE_MAPPING}: ${PAGE_FIRST}.`),
       ];
     case 'NumaNode':
       return [
@@ -61,6 +64,9 @@ function makeRoom({ limitedBy, budget, rank }: Short, shortfallBytes: number): R
       return limitedBy satisfies never;
   }
 }
+
+const ONE_MAPPING = 'One mapping instead of one for each layer rounds up to hugepages once only';
+const PAGE_FIRST = 'give the pools of the group the layout PAGE_FIRST';
 
 function raiseCap(budget: string): string {
   if (budget === HOST_BUDGET) return 'setHostBudget(input: { requestedBytes: … })';

@@ -1,12 +1,15 @@
 import type { BudgetRequest } from '../allocator/budgets.js';
+import type { CreatePoolGroupRequest, PoolGroupRequest } from '../allocator/pool-group.js';
 import type { ReservationRequest } from '../allocator/reservation.js';
 import type { HostBufferRequest, LogicalPoolRequest, MemoryRequest, PagedPoolRequest } from '../allocator/specification.js';
 import type {
   AllocateHostBufferInput,
   CreateBudgetInput,
   CreateLogicalHostPoolInput,
+  CreatePoolGroupInput,
   CreateV4PagedPoolInput,
   MemoryInput,
+  PoolGroupInput,
   ReserveHostMemoryInput,
 } from '../schema/generated/resolver-types.js';
 
@@ -18,6 +21,17 @@ export function pagedPoolRequest({ memory, rank, ...rest }: CreateV4PagedPoolInp
 /** The service's request for a logical pool. */
 export function logicalPoolRequest(input: CreateLogicalHostPoolInput): LogicalPoolRequest {
   return repeatable(input);
+}
+
+/** The service's request for the plan of a group. */
+export function poolGroupRequest({ memory, rank, anchorPages, ...rest }: PoolGroupInput): PoolGroupRequest {
+  return { ...rest, rank: rank ?? undefined, anchorPages: anchorPages ?? undefined, memory: memoryRequest(memory) };
+}
+
+/** The service's request for a group. */
+export function createPoolGroupRequest({ anchor, ...rest }: CreatePoolGroupInput): CreatePoolGroupRequest {
+  const { wait, ifExists } = rest;
+  return { ...poolGroupRequest(rest), anchor: anchor ?? undefined, wait, ifExists };
 }
 
 /** The service's request for a host buffer. */

@@ -10,7 +10,7 @@ import { budgetQueries } from './query/budget.js';
 import { errorCatalogQueries } from './query/error-catalog.js';
 import { hostQueries } from './query/host.js';
 import { hostBufferQueries } from './query/host-buffers.js';
-import { planQueries } from './query/plan-v4-paged-pool.js';
+import { planQueries } from './query/plans.js';
 import { poolQueries } from './query/pools.js';
 import { reservationQueries } from './query/reservations.js';
 import { budgetEventSubscriptions } from './subscription/budget-events.js';

@@ -1,5 +1,5 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { ALLOCATE_BUFFER, CREATE_PAGED } from '../testkit/graphql.js';
+import { ALLOCATE_BUFFER, CREATE_GROUP, CREATE_PAGED } from '../testkit/graphql.js';
 import { hugepageFiles, plainHost } from '../testkit/host-root.js';
 import { startServerForTest, type TestServer } from '../testkit/server.js';
 
@@ -72,5 +72,15 @@ describe('hugepages that are short on a node', () => {
       expect(fields(refused)).not.toContain('memory.numaNode');
       expect(fields(refused)).toContain('memory.onHugepageShortage');
     }
+  });
+
+  it('are made up for by fields that a group of pools has', async () => {
+    const server = await serverWithHugepages(1, 1);
+    const pools = [{ name: 'p', layerNum: 2, itemBytes: '2MiB', slotPageSize: 1 }];
+    const input = { pools, anchorPages: 2, memory: { ...memory, prefault: false } };
+    const refused = (await server.data(CREATE_GROUP, { input })).createPoolGroup;
+    expect(refused).toMatchObject({ limitedBy: 'HUGEPAGES', maxNumHostPages: 1 });
+    expect(fields(refused)).toEqual(['anchorPages', null, 'memory.onHugepageShortage', null]);
+    expect(refused.remedies[3].summary).toContain('PAGE_FIRST');
   });
 });

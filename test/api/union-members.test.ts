@@ -6,12 +6,14 @@ import {
   ALLOCATE_SLOTS,
   COMMIT,
   CREATE_BUDGET,
+  CREATE_GROUP,
   CREATE_LOGICAL,
   CREATE_PAGED,
   DELETE_BUDGET,
   DESTROY_POOL,
   FREE_BUFFER,
   FREE_SLOTS,
+  PLAN_GROUP,
   RELEASE,
   RENEW,
   RESERVE,
@@ -44,6 +46,12 @@ const plan = (input: object) =>
   only('query($input: CreateV4PagedPoolInput!) { planV4PagedPool(input: $input) { __typename } }', {
     input: { name: 'plan', ...smallPool, ...input },
   });
+const member = { layerNum: 2, itemBytes: 4096, slotPageSize: 8 };
+const groupInput = (input: object) => ({
+  input: { pools: [{ name: newName(), ...member }], anchorPages: 4, ...input },
+});
+const group = (input: object) => only(CREATE_GROUP, groupInput(input));
+const planGroup = (input: object) => only(PLAN_GROUP, groupInput(input));
 const buffer = (input: object) => only(ALLOCATE_BUFFER, { input: { nbytes: 4096, ...input } });
 const clear = (id: string) => only('mutation($id: ID!) { clearPool(id: $id) { __typename } }', { id });
 const destroy = (id: string) => only(DESTROY_POOL, { id });
@@ -112,6 +120,23 @@ const ways: Record<string, Record<string, () => Promise<unknown>>> = {
     V4PagedPoolPlan: () => plan({}),
     NotFound: () => plan({ budget: 'nobody' }),
     InvalidArgument: () => plan({ itemBytes: -1 }),
+  },
+  CreatePoolGroupResult: {
+    PoolGroup: () => group({}),
+    InsufficientHostMemory: () => group({ anchorPages: 1e7 }),
+    HostBufferAllocationFailed: () => group(noNode),
+    BudgetAdmissionClosed: () => whileClosed(() => group({})),
+    NameTaken: async () => {
+      await group({ pools: [{ name: 'group-twice', ...member }] });
+      return group({ pools: [{ name: 'group-twice', ...member }] });
+    },
+    NotFound: () => group({ budget: 'nobody' }),
+    InvalidArgument: () => group({ pools: [] }),
+  },
+  PlanPoolGroupResult: {
+    PoolGroupPlan: () => planGroup({}),
+    NotFound: () => planGroup({ budget: 'nobody' }),
+    InvalidArgument: () => planGroup({ anchorPages: 0 }),
   },
   AllocateHostBufferResult: {
     HostBuffer: () => buffer({}),

@@ -153,3 +153,39 @@ export const RENEW = `mutation Renew($id: ID!, $ttlSeconds: Int!) {
 
 /** Gives it back. */
 export const RELEASE = `mutation Release($id: ID!) { releaseReservation(id: $id) ${RESERVATION_RESULT} }`;
+
+/** What a group of pools would come to. */
+export const PLAN_GROUP = `query PlanGroup($input: PoolGroupInput!) {
+  planPoolGroup(input: $input) {
+    __typename
+    ... on PoolGroupPlan {
+      fits anchorPages maxAnchorPages requestedBytes mappedBytes mappings availableBytes limitedBy hugepagesNeeded hugepagesFree
+      pools { name numHostPages size requestedBytes mappedBytes mappings }
+    }
+    ... on HostPoolError { code message remedies { summary field value } }
+    ... on NotFound { unknown: id }
+    ... on InvalidArgument { field }
+  }
+}`;
+
+/** Makes a group of pools. */
+export const CREATE_GROUP = `mutation CreateGroup($input: CreatePoolGroupInput!) {
+  createPoolGroup(input: $input) {
+    __typename
+    ... on PoolGroup {
+      anchorPages
+      anchor { id name state size pageSize pageCount }
+      pools { id name state size pageSize numHostPages requestedBytes budget rank
+        memory { requestedBacking actualBacking fellBack mappedBytes mappings } progress { done threads } }
+    }
+    ... on HostPoolError { code message remedies { summary field value } }
+    ... on InsufficientHostMemory {
+      poolName requestedBytes mappedBytes availableBytes shortfallBytes maxNumHostPages limitedBy budget rank
+    }
+    ... on HostBufferAllocationFailed { reason nbytes failedMappedBytes: mappedBytes onlineNumaNodes }
+    ... on BudgetAdmissionClosed { closed: budget }
+    ... on NameTaken { name differs }
+    ... on NotFound { unknown: id }
+    ... on InvalidArgument { field }
+  }
+}`;

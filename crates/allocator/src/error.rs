@@ -232,6 +232,18 @@ pub enum Error {
         /// What it must be, as the end of a sentence.
         reason: String,
     },
+    /// As `InvalidArgument`, of one member of a list.
+    #[error("{list}[{index}].{field} {reason}")]
+    InvalidMember {
+        /// The list, as the crate spells it.
+        list: &'static str,
+        /// Which of its members, from 0.
+        index: usize,
+        /// The argument: `item_bytes`.
+        field: &'static str,
+        /// What it must be, as the end of a sentence.
+        reason: String,
+    },
     /// The host's own files could not be read: nothing can be decided.
     #[error("the host's figures cannot be read: {0}")]
     HostUnreadable(#[from] HostError),
@@ -245,6 +257,14 @@ impl Error {
     /// `field` must be `reason`.
     pub(crate) fn invalid(field: &'static str, reason: impl Into<String>) -> Self {
         Self::InvalidArgument { field, reason: reason.into() }
+    }
+
+    /// An argument that was refused, as that of a member of `list`; any other error stays as it is.
+    pub(crate) fn of_member(self, list: &'static str, index: usize) -> Self {
+        match self {
+            Self::InvalidArgument { field, reason } => Self::InvalidMember { list, index, field, reason },
+            other => other,
+        }
     }
 }
 

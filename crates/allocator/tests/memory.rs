@@ -11,6 +11,10 @@
 
 #[path = "memory/cgroup.rs"]
 mod cgroup;
+#[path = "memory/groups.rs"]
+mod groups;
+#[path = "memory/largest_group.rs"]
+mod largest_group;
 #[path = "memory/machine.rs"]
 mod machine;
 #[path = "memory/placement.rs"]

@@ -1,9 +1,10 @@
 import type {
   MutationCreateLogicalHostPoolArgs,
+  MutationCreatePoolGroupArgs,
   MutationCreateV4PagedPoolArgs,
   MutationResolvers,
 } from '../../schema/generated/resolver-types.js';
-import { logicalPoolRequest, pagedPoolRequest } from '../requests.js';
+import { createPoolGroupRequest, logicalPoolRequest, pagedPoolRequest } from '../requests.js';
 import { unlessClosing } from '../shutting-down.js';
 
 /** Making, clearing and destroying pools. */
@@ -13,6 +14,9 @@ export const poolMutations: MutationResolvers = {
   ),
   createV4PagedPool: unlessClosing(({ input }: MutationCreateV4PagedPoolArgs, { pools }) =>
     pools.createPaged(pagedPoolRequest(input)),
+  ),
+  createPoolGroup: unlessClosing(({ input }: MutationCreatePoolGroupArgs, { poolGroups }) =>
+    poolGroups.create(createPoolGroupRequest(input)),
   ),
   clearPool: (_root, { id }, { allocator }) => allocator.pools.clear(id),
   destroyPool: (_root, { id }, { allocator }) => allocator.pools.destroy(id),

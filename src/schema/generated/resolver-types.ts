@@ -12,7 +12,7 @@ import type { PoolState } from '../../allocator/lifecycle.js';
 import type { ReservationState } from '../../../native/index.js';
 import type { GraphQLResolveInfo, GraphQLScalarType, GraphQLScalarTypeConfig } from 'graphql';
 import type { FailureOf } from '../../allocator/failure.js';
-import type { AllocateHostBufferOutcome, AllocateSlotsOutcome, BudgetOutcome, ClearPoolOutcome, CreateLogicalHostPoolOutcome, CreateV4PagedPoolOutcome, DestroyPoolOutcome, FreeHostBufferOutcome, FreeSlotsOutcome, PlanV4PagedPoolOutcome, ReservationOutcome, ReserveHostMemoryOutcome } from '../../resolvers/results.js';
+import type { AllocateHostBufferOutcome, AllocateSlotsOutcome, BudgetOutcome, ClearPoolOutcome, CreateLogicalHostPoolOutcome, CreatePoolGroupOutcome, CreateV4PagedPoolOutcome, DestroyPoolOutcome, FreeHostBufferOutcome, FreeSlotsOutcome, PlanPoolGroupOutcome, PlanV4PagedPoolOutcome, ReservationOutcome, ReserveHostMemoryOutcome } from '../../resolvers/results.js';
 import type { Remedy as RemedyModel } from '../../errors/remedy.js';
 import type { Budget as BudgetModel } from '../../allocator/budgets.js';
 import type { BudgetEvent as BudgetEventModel } from '../../allocator/budget-events.js';
@@ -358,7 +358,10 @@ export type LogicalPoolFreeNotPageAligned = HostPoolError & {
   pageSize: Scalars['Count']['output'];
 };
 
-/** A V4 paged pool is larger than what may still be promised. Checked before anything is mapped; an equal size fits. */
+/**
+ * A V4 paged pool, or a group of them, is larger than what may still be promised. Checked before anything is mapped; an equal
+ * size fits. Of a group every figure is that of all its pools together, for the anchorPages asked for, or for 1.
+ */
 export type InsufficientHostMemory = HostPoolError & {
   __typename?: 'InsufficientHostMemory';
   /** Always INSUFFICIENT_HOST_MEMORY. */
@@ -367,7 +370,7 @@ export type InsufficientHostMemory = HostPoolError & {
   message: Scalars['String']['output'];
   /** The size that fits now, other memory to use, and how to get more. */
   remedies: Array<Remedy>;
-  /** The name in the request. */
+  /** The name in the request; of a group `group` and its anchor's name. */
   poolName: Scalars['String']['output'];
   /** layerNum * numHostPages * itemBytes: the figure in the message. */
   requestedBytes: Scalars['Bytes']['output'];
@@ -377,7 +380,7 @@ export type InsufficientHostMemory = HostPoolError & {
   availableBytes: Scalars['Bytes']['output'];
   /** How many bytes are missing: what the decision needed, less availableBytes. */
   shortfallBytes: Scalars['Bytes']['output'];
-  /** The largest numHostPages that fits now with everything else unchanged; 0 when not even one page does. */
+  /** The largest numHostPages (of a group: anchorPages) that fits now with everything else unchanged; 0 when not even 1 does. */
   maxNumHostPages: Scalars['Count']['output'];
   /** Which limit refused it. */
   limitedBy: MemoryLimit;
@@ -581,7 +584,7 @@ export type InvalidArgument = HostPoolError & {
   message: Scalars['String']['output'];
   /** What is accepted. */
   remedies: Array<Remedy>;
-  /** The offending input field as it is spelled here, e.g. pageSize or memory.numaNode. */
+  /** The offending input field as it is spelled here, e.g. pageSize, memory.numaNode or pools[2].itemBytes. */
   field: Scalars['String']['output'];
 };
 
@@ -755,6 +758,139 @@ export type MemoryInput = {
 export type { PoolState };
 
 export type { IfExists };
+
+/**
+ * Pools that grow together: for each page of a logical pool, the anchor, each pool has pagesPerAnchorPage pages. What
+ * engines with several caches for one model need (DeepSeek-V4: compressed caches, indexer, states). Once made, all of them are
+ * ordinary pools.
+ */
+export type PoolGroup = {
+  __typename?: 'PoolGroup';
+  /** Pages of the anchor: those asked for, or the most that fitted. */
+  anchorPages: Scalars['Count']['output'];
+  /** The slots that the pages of the others are lined up with. */
+  anchor: LogicalHostPool;
+  /** The pools with bytes, in the order of the request. */
+  pools: Array<V4PagedHostPool>;
+};
+
+/** A dry run: what creating the group would do now. Nothing is charged or mapped. */
+export type PoolGroupPlan = {
+  __typename?: 'PoolGroupPlan';
+  /** true: by these figures it fits now. A budget that is closed to admission refuses it all the same. */
+  fits: Scalars['Boolean']['output'];
+  /** The anchorPages asked for, or the most that fits; 1 when not even that fits, and then the figures here are those of 1. */
+  anchorPages: Scalars['Count']['output'];
+  /** The largest anchorPages that fits now with everything else unchanged, on the pages it was judged by; 0 when not even 1 does. */
+  maxAnchorPages: Scalars['Count']['output'];
+  /** The sum of layerNum * numHostPages * itemBytes. */
+  requestedBytes: Scalars['Bytes']['output'];
+  /** What all mappings would take, each rounded up to its page or hugepage. */
+  mappedBytes: Scalars['Bytes']['output'];
+  /** How many mappings it would be. */
+  mappings: Scalars['Int']['output'];
+  /** What could be promised to the group now, never below 0. */
+  availableBytes: Scalars['Bytes']['output'];
+  /** The limit that is nearest, or that refuses it. */
+  limitedBy: MemoryLimit;
+  /** Hugepages it would take; null when it takes none. */
+  hugepagesNeeded: Maybe<Scalars['Count']['output']>;
+  /** Hugepages usable for it now; null when it takes none. */
+  hugepagesFree: Maybe<Scalars['Count']['output']>;
+  /** Each pool, in the order of the request. */
+  pools: Array<PoolGroupPlanMember>;
+};
+
+/** One pool of a planned group. */
+export type PoolGroupPlanMember = {
+  __typename?: 'PoolGroupPlanMember';
+  /** Its name. */
+  name: Scalars['String']['output'];
+  /** Pages in each layer: anchorPages * pagesPerAnchorPage, rounded up. */
+  numHostPages: Scalars['Count']['output'];
+  /** Slots: numHostPages * slotPageSize. */
+  size: Scalars['Count']['output'];
+  /** layerNum * numHostPages * itemBytes. */
+  requestedBytes: Scalars['Bytes']['output'];
+  /** What its mappings would take, each rounded up to its page or hugepage. */
+  mappedBytes: Scalars['Bytes']['output'];
+  /** How many mappings it would be. */
+  mappings: Scalars['Int']['output'];
+};
+
+/** A group of pools to plan. */
+export type PoolGroupInput = {
+  /** The budget to charge. */
+  budget: Scalars['String']['input'];
+  /** The rank whose share to charge. */
+  rank?: InputMaybe<Scalars['Int']['input']>;
+  /** What memory to map, for all pools alike. With FALL_BACK all are on hugepages or none is. */
+  memory: MemoryInput;
+  /** The pools with bytes: 1 to 64, each of another name. */
+  pools: Array<PoolGroupMemberInput>;
+  /** Pages of the anchor; null = the most that fits. */
+  anchorPages?: InputMaybe<Scalars['Count']['input']>;
+};
+
+/** One pool of a group. */
+export type PoolGroupMemberInput = {
+  /** 1 to 128 characters, no control characters, no blank at either end. */
+  name: Scalars['String']['input'];
+  /** Layers; at least 1. */
+  layerNum: Scalars['Int']['input'];
+  /** Bytes of one page in one layer; at least 1. */
+  itemBytes: Scalars['Bytes']['input'];
+  /** Slots in one page; at least 1. */
+  slotPageSize: Scalars['Count']['input'];
+  /** How layers and pages are interleaved. */
+  layout: Layout;
+  /**
+   * How many pages it has for each page of the anchor, from 0.000000001 to 2^28; numHostPages is anchorPages times this, rounded
+   * up. Below 1 for a pool that keeps only the end of each context, e.g. 0.1 for states or a sliding window. It means the decimal
+   * it is written as: 0.07 of 100 pages is 7.
+   */
+  pagesPerAnchorPage: Scalars['Float']['input'];
+};
+
+/** The logical pool of a group. */
+export type PoolGroupAnchorInput = {
+  /** 1 to 128 characters, no control characters, no blank at either end. */
+  name: Scalars['String']['input'];
+  /** Slots in one page; at least 1. Usually the engine's page size in tokens. */
+  pageSize: Scalars['Count']['input'];
+};
+
+/** A group of pools to make. The input of planPoolGroup is one. */
+export type CreatePoolGroupInput = {
+  /** The budget to charge. */
+  budget: Scalars['String']['input'];
+  /** The rank whose share to charge. */
+  rank?: InputMaybe<Scalars['Int']['input']>;
+  /** What memory to map, for all pools alike. With FALL_BACK all are on hugepages or none is. */
+  memory: MemoryInput;
+  /** The pools with bytes: 1 to 64, each of another name. */
+  pools: Array<PoolGroupMemberInput>;
+  /** Pages of the anchor; null = the most that fits, found in the decision that charges it. */
+  anchorPages?: InputMaybe<Scalars['Count']['input']>;
+  /** The anchor; null = the first pool's name with `.anchor` after it, and pages of the largest slotPageSize. */
+  anchor?: InputMaybe<PoolGroupAnchorInput>;
+  /**
+   * true: answer when all are READY; when one fails, all of them are unmapped, and their names are free again. false: answer
+   * once all are charged and mapped, state PREFAULTING; one that fails later stays on the list as FAILED, and the others stay.
+   */
+  wait: Scalars['Boolean']['input'];
+  /**
+   * What to do when live pools have these names. RETURN answers with them when all of the names are taken by pools of the same
+   * specification; without anchorPages, by pools of any one number of anchor pages.
+   */
+  ifExists: IfExists;
+};
+
+/** The plan, or why there is none. A group that does not fit is a plan with fits: false. */
+export type PlanPoolGroupResult = PoolGroupPlan | NotFound | InvalidArgument;
+
+/** All pools of the group, or why there is none of them. */
+export type CreatePoolGroupResult = PoolGroup | InsufficientHostMemory | HostBufferAllocationFailed | BudgetAdmissionClosed | NameTaken | NotFound | InvalidArgument;
 
 export type { Layout };
 
@@ -1043,6 +1179,8 @@ export type Query = {
   reservations: Array<Reservation>;
   /** A dry run of createV4PagedPool: whether it fits now, what it would take, and the most that fits. */
   planV4PagedPool: Maybe<PlanV4PagedPoolResult>;
+  /** A dry run of createPoolGroup: whether pools that grow together fit now, what they would take, and the most that fits. */
+  planPoolGroup: Maybe<PlanPoolGroupResult>;
   /** What each code means, what leads to it, and what helps. */
   errorCatalog: Array<ErrorDoc>;
   /** hostpool's version. */
@@ -1083,6 +1221,12 @@ export type QueryPlanV4PagedPoolArgs = {
 
 
 /** Reads. Nothing here changes anything. */
+export type QueryPlanPoolGroupArgs = {
+  input: PoolGroupInput;
+};
+
+
+/** Reads. Nothing here changes anything. */
 export type QueryErrorCatalogArgs = {
   code?: InputMaybe<ErrorCode>;
 };
@@ -1097,6 +1241,8 @@ export type Mutation = {
   createLogicalHostPool: Maybe<CreateLogicalHostPoolResult>;
   /** Charges, maps and (unless told not to) faults in a V4 paged pool. All of it or nothing. */
   createV4PagedPool: Maybe<CreateV4PagedPoolResult>;
+  /** Makes V4 paged pools that grow together, and the logical pool that they are lined up with. All of them or none. */
+  createPoolGroup: Maybe<CreatePoolGroupResult>;
   /** Unmaps a pool and gives its charge back; one that is still faulting in is cancelled first. */
   destroyPool: Maybe<DestroyPoolResult>;
   /** Gives back every slot of a pool; its memory stays. */
@@ -1146,6 +1292,15 @@ export type MutationCreateLogicalHostPoolArgs = {
  */
 export type MutationCreateV4PagedPoolArgs = {
   input: CreateV4PagedPoolInput;
+};
+
+
+/**
+ * Changes. Each answers with a result union: the outcome, or an error as data. Results are null only beside a top-level
+ * error, so one failure in a document of several mutations leaves the others readable.
+ */
+export type MutationCreatePoolGroupArgs = {
+  input: CreatePoolGroupInput;
 };
 
 
@@ -1528,6 +1683,15 @@ export type ResolversTypes = {
   MemoryInput: MemoryInput;
   PoolState: PoolState;
   IfExists: IfExists;
+  PoolGroup: ResolverTypeWrapper<PoolGroupModel>;
+  PoolGroupPlan: ResolverTypeWrapper<PoolGroupPlanModel>;
+  PoolGroupPlanMember: ResolverTypeWrapper<PoolGroupPlanMember>;
+  PoolGroupInput: PoolGroupInput;
+  PoolGroupMemberInput: PoolGroupMemberInput;
+  PoolGroupAnchorInput: PoolGroupAnchorInput;
+  CreatePoolGroupInput: CreatePoolGroupInput;
+  PlanPoolGroupResult: ResolverTypeWrapper<PlanPoolGroupOutcome>;
+  CreatePoolGroupResult: ResolverTypeWrapper<CreatePoolGroupOutcome>;
   Layout: Layout;
   PoolKind: PoolKind;
   Pool: ResolverTypeWrapper<PoolEntry>;
@@ -1612,6 +1776,15 @@ export type ResolversParentTypes = {
   NodeBytes: NodeBytes;
   Prefault: PrefaultProgress;
   MemoryInput: MemoryInput;
+  PoolGroup: PoolGroupModel;
+  PoolGroupPlan: PoolGroupPlanModel;
+  PoolGroupPlanMember: PoolGroupPlanMember;
+  PoolGroupInput: PoolGroupInput;
+  PoolGroupMemberInput: PoolGroupMemberInput;
+  PoolGroupAnchorInput: PoolGroupAnchorInput;
+  CreatePoolGroupInput: CreatePoolGroupInput;
+  PlanPoolGroupResult: PlanPoolGroupOutcome;
+  CreatePoolGroupResult: CreatePoolGroupOutcome;
   Pool: PoolEntry;
   LogicalHostPool: LogicalPoolEntry;
   V4PagedHostPool: PagedPoolEntry;
@@ -1993,6 +2166,45 @@ export type PoolStateResolvers = EnumResolverSignature<{ ALLOCATING?: any, PREFA
 
 export type IfExistsResolvers = EnumResolverSignature<{ ERROR?: any, RETURN?: any }, ResolversTypes['IfExists']>;
 
+export type PoolGroupResolvers<ContextType = RequestContext, ParentType extends ResolversParentTypes['PoolGroup'] = ResolversParentTypes['PoolGroup']> = {
+  anchorPages?: Resolver<ResolversTypes['Count'], ParentType, ContextType>;
+  anchor?: Resolver<ResolversTypes['LogicalHostPool'], ParentType, ContextType>;
+  pools?: Resolver<Array<ResolversTypes['V4PagedHostPool']>, ParentType, ContextType>;
+  __isTypeOf?: IsTypeOfResolverFn<ParentType, ContextType>;
+};
+
+export type PoolGroupPlanResolvers<ContextType = RequestContext, ParentType extends ResolversParentTypes['PoolGroupPlan'] = ResolversParentTypes['PoolGroupPlan']> = {
+  fits?: Resolver<ResolversTypes['Boolean'], ParentType, ContextType>;
+  anchorPages?: Resolver<ResolversTypes['Count'], ParentType, ContextType>;
+  maxAnchorPages?: Resolver<ResolversTypes['Count'], ParentType, ContextType>;
+  requestedBytes?: Resolver<ResolversTypes['Bytes'], ParentType, ContextType>;
+  mappedBytes?: Resolver<ResolversTypes['Bytes'], ParentType, ContextType>;
+  mappings?: Resolver<ResolversTypes['Int'], ParentType, ContextType>;
+  availableBytes?: Resolver<ResolversTypes['Bytes'], ParentType, ContextType>;
+  limitedBy?: Resolver<ResolversTypes['MemoryLimit'], ParentType, ContextType>;
+  hugepagesNeeded?: Resolver<Maybe<ResolversTypes['Count']>, ParentType, ContextType>;
+  hugepagesFree?: Resolver<Maybe<ResolversTypes['Count']>, ParentType, ContextType>;
+  pools?: Resolver<Array<ResolversTypes['PoolGroupPlanMember']>, ParentType, ContextType>;
+  __isTypeOf?: IsTypeOfResolverFn<ParentType, ContextType>;
+};
+
+export type PoolGroupPlanMemberResolvers<ContextType = RequestContext, ParentType extends ResolversParentTypes['PoolGroupPlanMember'] = ResolversParentTypes['PoolGroupPlanMember']> = {
+  name?: Resolver<ResolversTypes['String'], ParentType, ContextType>;
+  numHostPages?: Resolver<ResolversTypes['Count'], ParentType, ContextType>;
+  size?: Resolver<ResolversTypes['Count'], ParentType, ContextType>;
+  requestedBytes?: Resolver<ResolversTypes['Bytes'], ParentType, ContextType>;
+  mappedBytes?: Resolver<ResolversTypes['Bytes'], ParentType, ContextType>;
+  mappings?: Resolver<ResolversTypes['Int'], ParentType, ContextType>;
+};
+
+export type PlanPoolGroupResultResolvers<ContextType = RequestContext, ParentType extends ResolversParentTypes['PlanPoolGroupResult'] = ResolversParentTypes['PlanPoolGroupResult']> = {
+  __resolveType: TypeResolveFn<'PoolGroupPlan' | 'NotFound' | 'InvalidArgument', ParentType, ContextType>;
+};
+
+export type CreatePoolGroupResultResolvers<ContextType = RequestContext, ParentType extends ResolversParentTypes['CreatePoolGroupResult'] = ResolversParentTypes['CreatePoolGroupResult']> = {
+  __resolveType: TypeResolveFn<'PoolGroup' | 'InsufficientHostMemory' | 'HostBufferAllocationFailed' | 'BudgetAdmissionClosed' | 'NameTaken' | 'NotFound' | 'InvalidArgument', ParentType, ContextType>;
+};
+
 export type LayoutResolvers = EnumResolverSignature<{ LAYER_FIRST?: any, PAGE_FIRST?: any, PAGE_FIRST_DIRECT?: any }, ResolversTypes['Layout']>;
 
 export type PoolKindResolvers = EnumResolverSignature<{ LOGICAL?: any, V4_PAGED?: any }, ResolversTypes['PoolKind']>;
@@ -2123,6 +2335,7 @@ export type QueryResolvers<ContextType = RequestContext, ParentType extends Reso
   hostBuffers?: Resolver<Array<ResolversTypes['HostBuffer']>, ParentType, ContextType>;
   reservations?: Resolver<Array<ResolversTypes['Reservation']>, ParentType, ContextType>;
   planV4PagedPool?: Resolver<Maybe<ResolversTypes['PlanV4PagedPoolResult']>, ParentType, ContextType, RequireFields<QueryPlanV4PagedPoolArgs, 'input'>>;
+  planPoolGroup?: Resolver<Maybe<ResolversTypes['PlanPoolGroupResult']>, ParentType, ContextType, RequireFields<QueryPlanPoolGroupArgs, 'input'>>;
   errorCatalog?: Resolver<Array<ResolversTypes['ErrorDoc']>, ParentType, ContextType, Partial<QueryErrorCatalogArgs>>;
   version?: Resolver<ResolversTypes['String'], ParentType, ContextType>;
 };
@@ -2130,6 +2343,7 @@ export type QueryResolvers<ContextType = RequestContext, ParentType extends Reso
 export type MutationResolvers<ContextType = RequestContext, ParentType extends ResolversParentTypes['Mutation'] = ResolversParentTypes['Mutation']> = {
   createLogicalHostPool?: Resolver<Maybe<ResolversTypes['CreateLogicalHostPoolResult']>, ParentType, ContextType, RequireFields<MutationCreateLogicalHostPoolArgs, 'input'>>;
   createV4PagedPool?: Resolver<Maybe<ResolversTypes['CreateV4PagedPoolResult']>, ParentType, ContextType, RequireFields<MutationCreateV4PagedPoolArgs, 'input'>>;
+  createPoolGroup?: Resolver<Maybe<ResolversTypes['CreatePoolGroupResult']>, ParentType, ContextType, RequireFields<MutationCreatePoolGroupArgs, 'input'>>;
   destroyPool?: Resolver<Maybe<ResolversTypes['DestroyPoolResult']>, ParentType, ContextType, RequireFields<MutationDestroyPoolArgs, 'id'>>;
   clearPool?: Resolver<Maybe<ResolversTypes['ClearPoolResult']>, ParentType, ContextType, RequireFields<MutationClearPoolArgs, 'id'>>;
   allocateSlots?: Resolver<Maybe<ResolversTypes['AllocateSlotsResult']>, ParentType, ContextType, RequireFields<MutationAllocateSlotsArgs, 'input'>>;
@@ -2237,6 +2451,11 @@ export type Resolvers<ContextType = RequestContext> = {
   HugepageShortage?: HugepageShortageResolvers;
   PoolState?: PoolStateResolvers;
   IfExists?: IfExistsResolvers;
+  PoolGroup?: PoolGroupResolvers<ContextType>;
+  PoolGroupPlan?: PoolGroupPlanResolvers<ContextType>;
+  PoolGroupPlanMember?: PoolGroupPlanMemberResolvers<ContextType>;
+  PlanPoolGroupResult?: PlanPoolGroupResultResolvers<ContextType>;
+  CreatePoolGroupResult?: CreatePoolGroupResultResolvers<ContextType>;
   Layout?: LayoutResolvers;
   PoolKind?: PoolKindResolvers;
   Pool?: PoolResolvers<ContextType>;

@@ -251,6 +251,10 @@ pub(super) fn failure(error: Error) -> napi::Result<Failure> {
         Error::InvalidArgument { field, .. } => {
             Failure::InvalidArgument { message: contract_spelling(&message), field: contract_spelling(field) }
         }
+        Error::InvalidMember { list, index, field, .. } => {
+            let field = contract_spelling(&format!("{list}[{index}].{field}"));
+            Failure::InvalidArgument { message: contract_spelling(&message), field }
+        }
         Error::HostUnreadable(_) => return Err(napi::Error::from_reason(message)),
     })
 }

@@ -15,6 +15,7 @@ mod memory;
 mod number;
 mod off_loop;
 mod paged_pool;
+mod pool_group;
 mod reservations;
 mod slots;
 mod specs;

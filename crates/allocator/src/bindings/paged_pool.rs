@@ -79,7 +79,7 @@ impl V4PagedHostPool {
     #[napi]
     pub async fn prefault(&self) -> napi::Result<Option<Failure>> {
         let pool = Arc::clone(&self.pool);
-        off_loop(move || pool.memory().prefault()).await?.err().map(failure).transpose()
+        off_loop(move || pool.prefault()).await?.err().map(failure).transpose()
     }
 
     /// Makes a running prefault stop.

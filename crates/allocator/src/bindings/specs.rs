@@ -138,7 +138,7 @@ impl LogicalPoolSpec {
     }
 }
 
-fn rank(rank: Option<f64>) -> Result<Option<u32>, Error> {
+pub(super) fn rank(rank: Option<f64>) -> Result<Option<u32>, Error> {
     rank.map(|rank| small("rank", rank, u32::MAX)).transpose()
 }
 

@@ -47,6 +47,13 @@ pub struct Demand {
 }
 
 impl Demand {
+    /// One demand like this one, with the bytes of `parts`.
+    #[must_use]
+    pub fn sum_of(&self, parts: &[Self]) -> Self {
+        let sum = |bytes: fn(&Self) -> Bytes| parts.iter().map(bytes).sum();
+        Self { requested: sum(|part| part.requested), mapped: sum(|part| part.mapped), ..self.clone() }
+    }
+
     /// Hugepages it takes; `None` on ordinary pages.
     #[must_use]
     pub fn hugepages(&self) -> Option<u64> {

@@ -1,5 +1,7 @@
 //! The ledger: one lock, every charge, and the host read afresh under that lock for every decision.
 
+mod charge_all;
+
 use std::collections::{BTreeMap, HashMap};
 
 use super::HOST_BUDGET;
@@ -113,11 +115,8 @@ impl Ledger {
     pub fn charge(self: &Arc<Self>, demand: Demand) -> Result<PendingCharge, Refusal> {
         let (mut state, demand) = (lock(&self.state), Arc::new(demand));
         let rank = state.account(&demand.budget)?.rank(demand.rank)?;
-        let quote = self.admit(&state, &demand).inspect_err(|refusal| {
-            if let Some(kind) = BudgetEventKind::of(refusal) {
-                self.tell(&state, kind, &demand);
-            }
-        })?;
+        let quote =
+            self.admit(&state, &demand).inspect_err(|refusal| self.tell_refused(&state, refusal, &demand))?;
         let id = state.enter(Arc::clone(&demand), rank);
         self.tell(&state, BudgetEventKind::Charged(quote), &demand);
         Ok(PendingCharge::new(Arc::clone(self), id, demand.mapped))
@@ -264,14 +263,15 @@ impl Ledger {
         self.events.push(kind, demand, charged, state.whole.charged);
     }
 
+    fn tell_refused(&self, state: &State, refusal: &Refusal, demand: &Arc<Demand>) {
+        if let Some(kind) = BudgetEventKind::of(refusal) {
+            self.tell(state, kind, demand);
+        }
+    }
+
     /// The quote that grants `demand`.
     fn admit(&self, state: &State, demand: &Demand) -> Result<Quote, Refusal> {
-        if state.account(&demand.budget)?.admission_closed {
-            return Err(Refusal::AdmissionClosed(demand.budget.clone()));
-        }
-        if state.whole.admission_closed {
-            return Err(Refusal::AdmissionClosed(HOST_BUDGET.to_owned()));
-        }
+        state.check_open(&demand.budget)?;
         let quote = self.decide(state, demand)?;
         if quote.fits() { Ok(quote) } else { Err(Refusal::Exceeded(quote)) }
     }
@@ -288,6 +288,15 @@ impl State {
     fn account(&self, name: &str) -> Result<&Account, Error> {
         let account = if name == HOST_BUDGET { Some(&self.whole) } else { self.named.get(name) };
         account.ok_or_else(|| Error::NotFound { what: "budget", id: name.to_owned() })
+    }
+
+    /// Whether the budget, and "host", take new charges.
+    fn check_open(&self, budget: &str) -> Result<(), Refusal> {
+        let closed = |name: &str| Err(Refusal::AdmissionClosed(name.to_owned()));
+        if self.account(budget)?.admission_closed {
+            return closed(budget);
+        }
+        if self.whole.admission_closed { closed(HOST_BUDGET) } else { Ok(()) }
     }
 
     fn account_or_new(&mut self, record: &BudgetRecord) -> &mut Account {

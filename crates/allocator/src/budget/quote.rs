@@ -29,8 +29,24 @@ impl Quote {
     /// the limit fits although its mapping is rounded up.
     #[must_use]
     pub fn fits(&self) -> bool {
-        let fits_rounded = self.requested <= self.available && self.mapped <= self.whole_pages_available();
-        self.mapped <= self.available || fits_rounded
+        self.would_hold(self.requested, self.mapped)
+    }
+
+    /// Whether another size would fit by the same figures. What holds a size holds every smaller one.
+    #[must_use]
+    pub fn would_hold(&self, requested: Bytes, mapped: Bytes) -> bool {
+        let fits_rounded = requested <= self.available && mapped <= self.whole_pages_available();
+        mapped <= self.available || fits_rounded
+    }
+
+    /// The same figures, asked for another size: `demand` differs in its bytes alone.
+    pub(crate) fn asked_for(self, demand: &Demand) -> Self {
+        Self {
+            requested: demand.requested,
+            mapped: demand.mapped,
+            hugepages_needed: demand.hugepages(),
+            ..self
+        }
     }
 
     /// `available` in whole ordinary pages, rounded up.

@@ -1,9 +1,12 @@
 //! Charge, map, bind, commit; on any failure none of it has happened.
 
-use super::allocation_error::{AllocationError, is_hugepage_limit, is_hugepage_shortage};
+mod group;
+
+use super::allocation_error::AllocationError;
 use super::attempt::Attempt;
 use super::headroom::InFlight;
 use super::host_memory::HostMemory;
+use super::ladder::{make_on_ladder, quote_on_ladder};
 use super::quota::Quota;
 use super::request::MemoryRequest;
 use crate::backing::Backing;
@@ -12,6 +15,8 @@ use crate::error::{Error, HostBufferFailure};
 use crate::host::{AdmissionReading, HostError, HostReader, HostReading, HostRoot};
 use crate::sync::{Arc, Mutex, lock};
 use crate::units::Bytes;
+
+pub use group::RequestGroup;
 
 /// The door to host memory: one per process, over one ledger.
 #[derive(Debug)]
@@ -68,19 +73,7 @@ impl HostMemoryAllocator {
     pub fn quote(&self, request: &MemoryRequest) -> Result<(Backing, Quote), Error> {
         let host = self.read_admission()?;
         let wished = Attempt { host: &host, request, backing: request.wish.backing };
-        let fallback = Attempt { backing: wished.backing.on_ordinary_pages(), ..wished };
-        let quote = self.quote_attempt(&wished);
-        let short = match &quote {
-            Ok(quote) => !quote.fits() && is_hugepage_limit(quote.limited_by),
-            Err(error) => is_hugepage_shortage(error),
-        };
-        if short && wished.falls_back() {
-            return Ok((
-                fallback.backing,
-                self.quote_attempt(&fallback).map_err(AllocationError::into_argument)?,
-            ));
-        }
-        Ok((wished.backing, quote.map_err(AllocationError::into_argument)?))
+        quote_on_ladder(&wished, |attempt| Ok(self.ledger.quote(&attempt.demand()?)?))
     }
 
     /// What `request` takes of the ledger, for memory that somebody else maps.
@@ -101,20 +94,11 @@ impl HostMemoryAllocator {
     pub fn allocate(&self, request: &MemoryRequest) -> Result<HostMemory, AllocationError> {
         let host = self.read_admission()?;
         let wished = Attempt { host: &host, request, backing: request.wish.backing };
-        match self.attempt(&wished) {
-            Err(error) if wished.falls_back() && is_hugepage_shortage(&error) => {
-                self.attempt(&Attempt { backing: wished.backing.on_ordinary_pages(), ..wished })
-            }
-            outcome => outcome,
-        }
+        make_on_ladder(&wished, |attempt| self.attempt(attempt))
     }
 
     fn read_admission(&self) -> Result<AdmissionReading, Error> {
         Ok(AdmissionReading::read(&mut HostReader::new(self.root.clone()))?)
-    }
-
-    fn quote_attempt(&self, attempt: &Attempt<'_>) -> Result<Quote, AllocationError> {
-        Ok(self.ledger.quote(&attempt.demand()?)?)
     }
 
     fn attempt(&self, attempt: &Attempt<'_>) -> Result<HostMemory, AllocationError> {

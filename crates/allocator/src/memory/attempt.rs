@@ -26,15 +26,21 @@ pub(super) struct Attempt<'a> {
 impl Attempt<'_> {
     /// What to ask the ledger for, once the wish is one this host knows.
     pub(super) fn demand(&self) -> Result<Demand, Box<HostBufferAllocationFailed>> {
+        self.check_wish().map_err(|reason| self.failed(reason, None))?;
+        self.request.demand(self.backing).ok_or_else(|| self.failed(HostBufferFailure::SizeOverflow, None))
+    }
+
+    /// Whether this host has the node and the hugepage size.
+    pub(super) fn check_wish(&self) -> Result<(), HostBufferFailure> {
         let nodes = self.online_nodes();
         if self.request.wish.node.id().is_some_and(|node| !nodes.contains(&node)) {
-            return Err(self.failed(HostBufferFailure::NumaNodeOffline, None));
+            return Err(HostBufferFailure::NumaNodeOffline);
         }
         let size = self.request.hugepage_size(self.backing);
         if size.is_some_and(|size| self.host.hugepage_pool(size.get()).is_none()) {
-            return Err(self.failed(HostBufferFailure::HugepageSizeUnsupported, None));
+            return Err(HostBufferFailure::HugepageSizeUnsupported);
         }
-        self.request.demand(self.backing).ok_or_else(|| self.failed(HostBufferFailure::SizeOverflow, None))
+        Ok(())
     }
 
     pub(super) fn map(

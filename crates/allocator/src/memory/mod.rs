@@ -9,6 +9,7 @@ mod attempt;
 mod buffer;
 mod headroom;
 mod host_memory;
+mod ladder;
 #[cfg(loom)]
 #[cfg(test)]
 mod loom_tests;
@@ -22,9 +23,10 @@ mod sys;
 mod tally;
 
 pub use allocation_error::{AllocationError, Shortage};
-pub use allocator::HostMemoryAllocator;
+pub use allocator::{HostMemoryAllocator, RequestGroup};
 pub use buffer::{HostBuffer, HostBufferSpec};
 pub use host_memory::{HostMemory, Placement};
 pub use numa::NodeBytes;
+pub(crate) use prefault::usable_cpus;
 pub use progress::PrefaultProgress;
 pub use request::{MemoryRequest, MemoryWish, OnHugepageShortage};

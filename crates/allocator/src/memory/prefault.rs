@@ -112,7 +112,7 @@ impl Prefault<'_> {
 }
 
 /// The CPUs this process may use: sched_getaffinity(2) and the cpu cgroup.
-pub(super) fn usable_cpus() -> u32 {
+pub(crate) fn usable_cpus() -> u32 {
     thread::available_parallelism().map_or(1, |cpus| u32::try_from(cpus.get()).unwrap_or(u32::MAX))
 }
 

@@ -56,6 +56,16 @@ impl Quota {
     }
 }
 
+impl Permit {
+    /// A part of it as a permit of its own; no more than there is.
+    pub(super) fn split_off(&mut self, mappings: u64, descriptors: u64) -> Self {
+        let (mappings, descriptors) = (mappings.min(self.mappings), descriptors.min(self.descriptors));
+        self.mappings -= mappings;
+        self.descriptors -= descriptors;
+        Self { quota: Arc::clone(&self.quota), mappings, descriptors }
+    }
+}
+
 impl Counter {
     fn up_to(limit: u64) -> Self {
         Self { used: AtomicU64::new(0), limit }
@@ -89,6 +99,21 @@ mod tests {
         assert_eq!(quota.take(1, 0).err(), Some(Errno::new(libc::ENOMEM)));
         drop(permit);
         assert!(quota.take(3, 1).is_ok());
+    }
+
+    #[test]
+    fn the_parts_of_a_permit_give_back_what_the_whole_took() {
+        let quota = Quota::up_to(3, 2);
+        let mut whole = quota.take(3, 2).unwrap();
+        let part = whole.split_off(2, 1);
+        drop(part);
+        assert_eq!(quota.take(3, 1).err(), Some(Errno::new(libc::ENOMEM)));
+        drop(quota.take(2, 1).unwrap());
+        let all = whole.split_off(9, 9);
+        drop(whole);
+        assert_eq!(quota.take(3, 1).err(), Some(Errno::new(libc::ENOMEM)));
+        drop(all);
+        assert!(quota.take(3, 2).is_ok());
     }
 
     #[test]

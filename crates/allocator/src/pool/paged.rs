@@ -15,6 +15,8 @@ pub struct V4PagedHostPool {
     spec: V4PagedPoolSpec,
     slots: SlotPool,
     memory: HostMemory,
+    /// How many threads fault it in at most; `None` for one a usable CPU.
+    most_threads: Option<u32>,
 }
 
 impl V4PagedHostPool {
@@ -33,7 +35,16 @@ impl V4PagedHostPool {
             AllocationError::Failed(failure) => Error::HostBufferAllocationFailed(failure),
             AllocationError::Other(error) => error,
         })?;
-        Ok(Self { spec, slots, memory })
+        Ok(Self::of_parts(spec, slots, memory, None))
+    }
+
+    pub(super) fn of_parts(
+        spec: V4PagedPoolSpec,
+        slots: SlotPool,
+        memory: HostMemory,
+        most_threads: Option<u32>,
+    ) -> Self {
+        Self { spec, slots, memory, most_threads }
     }
 
     /// What [`allocate`](Self::allocate) would answer now. Nothing is charged or mapped.
@@ -57,6 +68,18 @@ impl V4PagedHostPool {
     #[must_use]
     pub fn memory(&self) -> &HostMemory {
         &self.memory
+    }
+
+    /// Faults everything in and blocks until that is done; a pool of a group on its part of the CPUs. When it fails, the
+    /// memory and its charge are given back already.
+    ///
+    /// # Errors
+    /// As [`HostMemory::prefault`].
+    pub fn prefault(&self) -> Result<(), Error> {
+        match self.most_threads {
+            Some(most_threads) => self.memory.prefault_with(most_threads),
+            None => self.memory.prefault(),
+        }
     }
 
     /// How full it is.

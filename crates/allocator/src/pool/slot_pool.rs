@@ -23,7 +23,7 @@ pub struct SlotStats {
 }
 
 /// Pages that all pools of this process may keep books on: about 160 MiB of bookkeeping when all are touched.
-const MAX_BOOKED_PAGES: u64 = 1 << 30;
+pub(super) const MAX_BOOKED_PAGES: u64 = 1 << 30;
 
 process_wide! {
     /// Pages that all pools of this process keep books on.

@@ -1,7 +1,8 @@
 import type { QueryResolvers } from '../../schema/generated/resolver-types.js';
-import { pagedPoolRequest } from '../requests.js';
+import { pagedPoolRequest, poolGroupRequest } from '../requests.js';
 
-/** A dry run of a create. */
+/** Dry runs of creates. */
 export const planQueries: QueryResolvers = {
   planV4PagedPool: (_root, { input }, { allocator }) => allocator.pools.plan(pagedPoolRequest(input)),
+  planPoolGroup: (_root, { input }, { allocator }) => allocator.poolGroups.plan(poolGroupRequest(input)),
 };
