@@ -224,9 +224,8 @@ impl Ledger {
         }
         let mut state = lock(&self.state);
         let account = state.account(name)?;
-        let holders = state.holders(name);
-        if holders > 0 {
-            return Err(Error::InUse { what: "budget", id: name.to_owned(), holders });
+        if account.charges > 0 {
+            return Err(Error::InUse { what: "budget", id: name.to_owned(), holders: account.charges });
         }
         let host = self.source.read()?;
         let reading = state.figures(&host, account).reading(name);
@@ -275,11 +274,6 @@ impl State {
         let promisable = self.figures(host, &self.whole).host_available().1.saturating_add(held);
         let part = terms.fraction.map(|fraction| promisable.fraction(fraction));
         [terms.requested, part].into_iter().flatten().min().unwrap_or(promisable)
-    }
-
-    fn holders(&self, budget: &str) -> u64 {
-        let held = self.charges.values().filter(|entry| entry.demand.budget == budget);
-        u64::try_from(held.count()).unwrap_or(u64::MAX)
     }
 
     fn enter(&mut self, demand: Demand, rank: usize) -> ChargeId {

@@ -3,6 +3,7 @@
 use std::fs;
 use std::os::fd::OwnedFd;
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
@@ -42,6 +43,18 @@ impl Holder {
 
     pub(super) fn baseline(&self) -> Resident {
         self.baseline
+    }
+
+    /// Whether it has not ended: a pidfd turns readable then. Never blocks.
+    pub(super) fn is_alive(&self) -> bool {
+        let mut fds = [PollFd::new(&self.pidfd, PollFlags::IN)];
+        poll(&mut fds, Some(&Timespec::default())) == Ok(0)
+    }
+
+    /// The same process with other figures, as if it had been opened at another time.
+    #[cfg(test)]
+    pub(super) fn posing_as(self, pid: u32, baseline: Resident) -> Self {
+        Self { pid, baseline, ..self }
     }
 }
 

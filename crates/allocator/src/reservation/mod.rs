@@ -4,6 +4,7 @@
 //! table; a thread of its own watches clocks and processes.
 
 mod holder;
+mod processes;
 mod record;
 mod table;
 mod watch;

@@ -5,9 +5,10 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant, SystemTime};
 
 use super::holder::{Holder, Resident};
+use super::processes::Processes;
 use super::record::{Reservation, ReservationSpec, ReservationState};
 use super::watch::Watch;
-use crate::budget::{Charge, Demand, Ledger, MemoryKind, Refusal};
+use crate::budget::{Charge, Demand, Ledger, Refusal};
 use crate::error::{BudgetExceeded, Error};
 use crate::sync::lock;
 use crate::units::Bytes;
@@ -30,6 +31,7 @@ pub struct Reservations {
 #[derive(Debug, Default)]
 pub(super) struct Table {
     live: BTreeMap<u64, Live>,
+    processes: Processes,
     ended: VecDeque<Reservation>,
     untold: VecDeque<Reservation>,
     deadlines: BTreeMap<(Instant, u64), ()>,
@@ -41,7 +43,8 @@ pub(super) struct Table {
 struct Live {
     reservation: Reservation,
     deadline: Option<Instant>,
-    holder: Option<Holder>,
+    /// The number of the process it is tied to.
+    process: Option<u64>,
     charge: Charge,
 }
 
@@ -69,11 +72,11 @@ impl Reservations {
             self.ledger.charge(spec.demand.clone()).map_err(|refusal| refused(refusal, &spec.demand))?;
         let mut table = lock(&self.table);
         let id = table.next_id;
-        if let Some(holder) = &holder {
-            let watched = self.watch.add(holder.pidfd(), id);
-            watched.map_err(|errno| no_process(spec.pid, errno))?;
-        }
-        let reservation = table.enter(id, spec, holder, charge.keep());
+        let tie = |holder| {
+            table.processes.tie(id, holder, &spec.demand, |pidfd, number| self.watch.add(pidfd, number))
+        };
+        let process = holder.map(tie).transpose().map_err(|errno| no_process(spec.pid, errno))?;
+        let reservation = table.enter(id, spec, process, charge.keep());
         drop(table);
         self.watch.wake();
         Ok(reservation)
@@ -132,13 +135,7 @@ impl Reservations {
 }
 
 impl Table {
-    fn enter(
-        &mut self,
-        id: u64,
-        spec: ReservationSpec,
-        holder: Option<Holder>,
-        charge: Charge,
-    ) -> Reservation {
+    fn enter(&mut self, id: u64, spec: ReservationSpec, process: Option<u64>, charge: Charge) -> Reservation {
         self.next_id = id + 1;
         let (created_at, deadline) = (SystemTime::now(), spec.ttl.map(|ttl| Instant::now() + ttl));
         let expires_at = spec.ttl.map(|ttl| created_at + ttl);
@@ -146,7 +143,7 @@ impl Table {
         let reservation =
             Reservation { id, spec, state, resident: Bytes::ZERO, created_at, expires_at, ended_at: None };
         self.deadlines.extend(deadline.map(|deadline| ((deadline, id), ())));
-        self.live.insert(id, Live { reservation: reservation.clone(), deadline, holder, charge });
+        self.live.insert(id, Live { reservation: reservation.clone(), deadline, process, charge });
         reservation
     }
 
@@ -194,9 +191,11 @@ impl Table {
         }
     }
 
-    /// Its process has died.
-    pub(super) fn owner_died(&mut self, id: u64) {
-        self.end(id, ReservationState::OwnerDied);
+    /// The process of that number has died.
+    pub(super) fn owner_died(&mut self, process: u64) {
+        for id in self.processes.tied_to(process) {
+            self.end(id, ReservationState::OwnerDied);
+        }
     }
 
     /// How long until the next one expires.
@@ -209,6 +208,9 @@ impl Table {
         let live = self.live.remove(&id)?;
         if let Some(deadline) = live.deadline {
             self.deadlines.remove(&(deadline, id));
+        }
+        if let Some(process) = live.process {
+            self.processes.untie(process, id);
         }
         drop(live.charge);
         let ended_at = Some(SystemTime::now());
@@ -234,22 +236,19 @@ impl Table {
         }
     }
 
-    /// Attributes what each process has faulted in since its grants to its reservations, the oldest first; nothing is
-    /// attributed twice.
+    /// Attributes what each process has faulted in since its grants.
     fn look_at_holders(&mut self, now: Instant) {
         if self.looked_at.is_some_and(|at| now.duration_since(at) < FRESH) {
             return;
         }
         self.looked_at = Some(now);
-        let mut processes = BTreeMap::<u32, Faulted>::new();
-        for live in self.live.values_mut() {
-            let Some(holder) = &live.holder else { continue };
-            let process = processes.entry(holder.pid()).or_insert_with(|| Faulted::of(holder));
-            let visible = process.take(holder.baseline(), &live.reservation);
-            if live.reservation.state == ReservationState::Held {
-                live.show(visible);
+        let live = &mut self.live;
+        self.processes.look(Resident::of, |id, bytes| {
+            let held = live.get_mut(&id).filter(|live| live.reservation.state == ReservationState::Held);
+            if let Some(held) = held {
+                held.show(bytes);
             }
-        }
+        });
     }
 }
 
@@ -257,31 +256,6 @@ fn remember(latest: &mut VecDeque<Reservation>, ended: Reservation) {
     latest.push_back(ended);
     if latest.len() > REMEMBERED {
         latest.pop_front();
-    }
-}
-
-/// What a process has faulted in since its first grant and is not attributed yet.
-struct Faulted {
-    now: Resident,
-    left: Resident,
-}
-
-impl Faulted {
-    fn of(first: &Holder) -> Self {
-        let now = Resident::of(first.pid()).unwrap_or_default();
-        Self { now, left: now.since(first.baseline()) }
-    }
-
-    /// The part that belongs to `reservation`, granted when the process stood at `baseline`.
-    fn take(&mut self, baseline: Resident, reservation: &Reservation) -> Bytes {
-        let (grown, demand) = (self.now.since(baseline), &reservation.spec.demand);
-        let (grown, left) = match demand.kind {
-            MemoryKind::Ordinary => (grown.ordinary, &mut self.left.ordinary),
-            MemoryKind::Hugepages(_) => (grown.hugepages, &mut self.left.hugepages),
-        };
-        let part = demand.mapped.min(grown).min(*left);
-        *left = left.saturating_sub(part);
-        part
     }
 }
 

@@ -11,7 +11,7 @@ use rustix::io::{self, Errno};
 use super::table::Table;
 use crate::sync::lock;
 
-/// What the eventfd is called in epoll; no reservation has this id.
+/// What the eventfd is called in epoll; no process has this number.
 const WAKE: u64 = u64::MAX;
 
 /// The running thread; it ends when this is dropped.
@@ -35,9 +35,9 @@ impl Watch {
         Ok(Self { epoll, wake, stop, thread: Some(thread) })
     }
 
-    /// Watches a process for reservation `id`. Closing its pidfd ends that.
-    pub(super) fn add(&self, pidfd: impl AsFd, id: u64) -> Result<(), Errno> {
-        epoll::add(&*self.epoll, pidfd, epoll::EventData::new_u64(id), epoll::EventFlags::IN)
+    /// Watches the process that [`Table::owner_died`] knows by `number`. Closing its pidfd ends that.
+    pub(super) fn add(&self, pidfd: impl AsFd, number: u64) -> Result<(), Errno> {
+        epoll::add(&*self.epoll, pidfd, epoll::EventData::new_u64(number), epoll::EventFlags::IN)
     }
 
     /// Looks at the clock anew.
@@ -88,9 +88,9 @@ impl Eyes {
         let _ = io::read(&*self.wake, &mut [0; 8]);
         let mut table = lock(&self.table);
         for event in events {
-            let id = { event.data }.u64();
-            if id != WAKE {
-                table.owner_died(id);
+            let number = { event.data }.u64();
+            if number != WAKE {
+                table.owner_died(number);
             }
         }
         table.expire_due(Instant::now());
