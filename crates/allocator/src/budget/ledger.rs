@@ -1,6 +1,6 @@
 //! The ledger: one lock, every charge, and the host read afresh under that lock for every decision.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
 use super::HOST_BUDGET;
@@ -86,7 +86,8 @@ struct State {
     whole: Account,
     named: BTreeMap<String, Account>,
     promises: Promises,
-    charges: HashMap<ChargeId, Entry>,
+    /// Ordered: the latest, which come and go most, are next to each other, however many there are.
+    charges: BTreeMap<ChargeId, Entry>,
     next_id: ChargeId,
 }
 
@@ -107,7 +108,7 @@ impl Ledger {
             whole: Account::host(),
             named: BTreeMap::new(),
             promises: Promises::default(),
-            charges: HashMap::new(),
+            charges: BTreeMap::new(),
             next_id: 0,
         };
         Arc::new(Self { source, default_reserve: reserve, state: Mutex::new(state) })

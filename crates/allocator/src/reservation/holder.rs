@@ -1,6 +1,7 @@
 //! The process a reservation is tied to.
 
-use std::fs;
+use std::fs::File;
+use std::io::Read;
 use std::os::fd::OwnedFd;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -61,7 +62,10 @@ impl Holder {
 impl Resident {
     /// What `pid` has faulted in now; `None` when it is gone.
     pub(super) fn of(pid: u32) -> Option<Self> {
-        Some(parse_status(&fs::read_to_string(format!("/proc/{pid}/status")).ok()?))
+        // Longer than any status, so that one read has it all and another sees the end.
+        let mut text = String::with_capacity(8 << 10);
+        File::open(format!("/proc/{pid}/status")).ok()?.read_to_string(&mut text).ok()?;
+        Some(parse_status(&text))
     }
 
     /// How much more than `earlier`, each kind for itself.

@@ -77,8 +77,11 @@ impl Reservations {
         };
         let process = holder.map(tie).transpose().map_err(|errno| no_process(spec.pid, errno))?;
         let reservation = table.enter(id, spec, process, charge.keep());
+        let soonest = table.expires_first(id);
         drop(table);
-        self.watch.wake();
+        if soonest {
+            self.watch.wake();
+        }
         Ok(reservation)
     }
 
@@ -100,8 +103,11 @@ impl Reservations {
     /// year.
     pub fn renew(&self, id: u64, ttl: Duration) -> Result<Reservation, Error> {
         check_ttl(Some(ttl))?;
-        let renewed = lock(&self.table).renew(id, ttl);
-        self.watch.wake();
+        let mut table = lock(&self.table);
+        let renewed = table.renew(id, ttl);
+        if table.expires_first(id) {
+            self.watch.wake();
+        }
         renewed
     }
 
@@ -201,6 +207,11 @@ impl Table {
     /// How long until the next one expires.
     pub(super) fn next_deadline(&self) -> Option<Instant> {
         self.deadlines.first_key_value().map(|((deadline, _), ())| *deadline)
+    }
+
+    /// Whether none expires sooner: the watcher has to look at the clock anew.
+    fn expires_first(&self, id: u64) -> bool {
+        self.deadlines.first_key_value().is_some_and(|((_, first), ())| *first == id)
     }
 
     /// Takes it out of the ledger, once.
