@@ -15,6 +15,8 @@ export interface Client {
   readonly told: Told[];
   /** When it was killed, in milliseconds since 1970. */
   killedAt: number | undefined;
+  /** When it was found dead, in milliseconds since 1970. */
+  diedAt: number | undefined;
   readonly exit: Promise<number | null>;
   /** Kills it with SIGKILL. */
   kill(): void;
@@ -54,6 +56,7 @@ export function startClient({ program, command, url, seed, mebibytes: { from, to
     pid: child.pid as number,
     told,
     killedAt: undefined,
+    diedAt: undefined,
     exit: ended(child),
     kill: () => {
       client.killedAt = Date.now();
@@ -61,6 +64,9 @@ export function startClient({ program, command, url, seed, mebibytes: { from, to
     },
     stop: () => child.stdin.end(),
   };
+  child.once('exit', () => {
+    client.diedAt = Date.now();
+  });
   return client;
 }
 

@@ -5,9 +5,8 @@ import type { Client } from './client.js';
 /** What became of the reservations of a client that was killed. */
 export interface Death {
   readonly client: Client;
-  readonly killedAt: number;
-  /** When the last question was asked whose answer still had one of them, in milliseconds since 1970. */
-  seenAt: number;
+  /** For how long after its death they were still there for certain, in milliseconds. */
+  seenForMs: number;
   gone: boolean;
 }
 
@@ -20,8 +19,7 @@ export class Observer {
   /** Kills a client. */
   kill(client: Client): void {
     client.kill();
-    const killedAt = client.killedAt as number;
-    this.deaths.push({ client, killedAt, seenAt: killedAt, gone: false });
+    this.deaths.push({ client, seenForMs: 0, gone: false });
   }
 
   /** Whether every client that was killed holds nothing any more. */
@@ -32,11 +30,11 @@ export class Observer {
   /** Looks once. */
   async look(): Promise<void> {
     const askedAt = Date.now();
-    const waiting = this.deaths.filter(({ gone }) => !gone);
+    const waiting = this.deaths.filter(({ gone, client }) => !gone && client.diedAt !== undefined);
     const { reservations, pools } = await this.server.data('{ reservations { pid } pools(state: READY) { id name } }');
     for (const death of waiting) {
       death.gone = !reservations.some(({ pid }: { pid: number }) => pid === death.client.pid);
-      if (!death.gone) death.seenAt = askedAt;
+      if (!death.gone) death.seenForMs = Math.max(0, askedAt - (death.client.diedAt as number));
     }
     for (const { id, name } of pools) if (this.#isOfTheDead(name)) await this.server.data(DESTROY_POOL, { id });
   }

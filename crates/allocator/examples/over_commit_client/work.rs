@@ -91,13 +91,13 @@ impl Client {
     /// Faults it in page by page, as engines do. Held on it may drop the memory and fault it in anew: the promise stands.
     fn use_it(&mut self, held: &mut Held) -> Outcome<()> {
         held.fault_in()?;
-        if self.random.one_in(2) {
+        if self.random.one_in(3) {
             let answer = self.endpoint.ask(COMMIT, &json!({ "id": held.id }))?;
             expect(&answer, "Reservation");
             return Ok(());
         }
-        while self.random.one_in(2) {
-            self.pause(20..=150);
+        while !self.random.one_in(3) {
+            self.pause(50..=250);
             tell("dropped", &held.id, held.bytes);
             held.memory = None;
             self.pause(20..=300);
@@ -107,8 +107,8 @@ impl Client {
     }
 
     fn give_back(&self, mut held: Held) -> Outcome<()> {
-        held.memory = None;
         tell("released", &held.id, held.bytes);
+        held.memory = None;
         expect(&self.endpoint.ask(RELEASE, &json!({ "id": held.id }))?, "Reservation");
         Ok(())
     }
