@@ -1,12 +1,13 @@
 //! The ledger: one lock, every charge, and the host read afresh under that lock for every decision.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, Weak};
 
 use super::HOST_BUDGET;
 use super::account::{Account, BudgetChange, BudgetReading, BudgetTerms};
 use super::charge::PendingCharge;
 use super::demand::{Demand, MemoryKind};
+use super::holders::Holders;
 use super::promises::{Promises, Shown};
 use super::quote::{Figures, Quote};
 use crate::error::Error;
@@ -89,6 +90,14 @@ struct State {
     /// Ordered: the latest, which come and go most, are next to each other, however many there are.
     charges: BTreeMap<ChargeId, Entry>,
     next_id: ChargeId,
+    /// Who fault in themselves what they were granted.
+    holders: Option<Weak<dyn Holders>>,
+}
+
+/// What a decision goes by: the host, and what is promised beyond what its figures show.
+struct Look {
+    host: AdmissionReading,
+    promises: Promises,
 }
 
 #[derive(Debug)]
@@ -110,8 +119,14 @@ impl Ledger {
             promises: Promises::default(),
             charges: BTreeMap::new(),
             next_id: 0,
+            holders: None,
         };
         Arc::new(Self { source, default_reserve: reserve, state: Mutex::new(state) })
+    }
+
+    /// From now on decisions look at these holders.
+    pub(crate) fn attend(&self, holders: Weak<dyn Holders>) {
+        lock(&self.state).holders = Some(holders);
     }
 
     /// What charging `demand` would answer now; nothing changes.
@@ -120,7 +135,7 @@ impl Ledger {
     /// NOT_FOUND for an unknown budget, INVALID_ARGUMENT for a rank it does not have, an unreadable host.
     pub fn quote(&self, demand: &Demand) -> Result<Quote, Error> {
         let state = lock(&self.state);
-        self.decide(&state, demand)
+        state.quote(&self.look(&state)?, demand)
     }
 
     /// Takes the charge, or says why not. The host is read under the lock, after every charge before this one.
@@ -153,8 +168,8 @@ impl Ledger {
     pub fn budget(&self, name: &str) -> Result<Option<BudgetReading>, Error> {
         let state = lock(&self.state);
         let Ok(account) = state.account(name) else { return Ok(None) };
-        let host = self.source.read()?;
-        Ok(Some(state.figures(&host, account).reading(name)))
+        let look = self.look(&state)?;
+        Ok(Some(state.figures(&look, account).reading(name)))
     }
 
     /// Every budget, "host" first, the others by name; all of the same moment.
@@ -163,10 +178,10 @@ impl Ledger {
     /// When the host cannot be read.
     pub fn budgets(&self) -> Result<Vec<BudgetReading>, Error> {
         let state = lock(&self.state);
-        let host = self.source.read()?;
+        let look = self.look(&state)?;
         let named = state.named.iter().map(|(name, account)| (name.as_str(), account));
         let all = std::iter::once((HOST_BUDGET, &state.whole)).chain(named);
-        Ok(all.map(|(name, account)| state.figures(&host, account).reading(name)).collect())
+        Ok(all.map(|(name, account)| state.figures(&look, account).reading(name)).collect())
     }
 
     /// Makes the budget `name`, or finds it. Its size is fixed here: the bytes asked for, else the fraction of what the
@@ -177,14 +192,14 @@ impl Ledger {
     pub fn create_budget(&self, name: &str, terms: BudgetTerms) -> Result<CreatedBudget, Error> {
         terms.check()?;
         let mut state = lock(&self.state);
-        let host = self.source.read()?;
+        let look = self.look(&state)?;
         if let Ok(account) = state.account(name) {
-            let reading = state.figures(&host, account).reading(name);
+            let reading = state.figures(&look, account).reading(name);
             return Ok(CreatedBudget::Exists { reading, differs: account.terms.differences(&terms) });
         }
-        let size = state.size_of(&host, &terms, Bytes::ZERO);
+        let size = state.size_of(&look, &terms, Bytes::ZERO);
         let account = state.named.entry(name.to_owned()).or_insert(Account::new(terms, Some(size))).clone();
-        Ok(CreatedBudget::Made(state.figures(&host, &account).reading(name)))
+        Ok(CreatedBudget::Made(state.figures(&look, &account).reading(name)))
     }
 
     /// Changes the budget `name` and answers what it is then. Lowering a cap below what is held frees nothing. A named
@@ -197,7 +212,7 @@ impl Ledger {
         change.check()?;
         let mut state = lock(&self.state);
         let mut account = state.account(name)?.clone();
-        let host = self.source.read()?;
+        let look = self.look(&state)?;
         change.apply_to(&mut account);
         if name == HOST_BUDGET {
             let reserve = change.reserve.map(|reserve| reserve.unwrap_or(self.default_reserve));
@@ -208,11 +223,11 @@ impl Ledger {
                 return Err(Error::invalid("reserve_bytes", "belongs to the budget host only"));
             }
             if change.resizes() {
-                account.size = Some(state.size_of(&host, &account.terms, account.charged));
+                account.size = Some(state.size_of(&look, &account.terms, account.charged));
             }
             state.named.insert(name.to_owned(), account.clone());
         }
-        Ok(state.figures(&host, &account).reading(name))
+        Ok(state.figures(&look, &account).reading(name))
     }
 
     /// Removes the budget `name`, which must hold nothing, and answers what it was.
@@ -228,8 +243,8 @@ impl Ledger {
         if account.charges > 0 {
             return Err(Error::InUse { what: "budget", id: name.to_owned(), holders: account.charges });
         }
-        let host = self.source.read()?;
-        let reading = state.figures(&host, account).reading(name);
+        let look = self.look(&state)?;
+        let reading = state.figures(&look, account).reading(name);
         state.named.remove(name);
         Ok(reading)
     }
@@ -252,11 +267,36 @@ impl Ledger {
         lock(&self.state).release(id);
     }
 
+    /// What fits although no holder had faulted in anything fits whatever they do: only near a limit they are looked at.
     fn decide(&self, state: &State, demand: &Demand) -> Result<Quote, Error> {
-        let account = state.account(&demand.budget)?;
-        let rank = account.rank(demand.rank)?;
-        let host = self.source.read()?;
-        Ok(state.figures(&host, account).quote(demand, rank))
+        let quote = state.quote(&self.glance(state)?, demand)?;
+        if quote.fits() {
+            return Ok(quote);
+        }
+        match self.look_at_holders(state)? {
+            Some(look) => state.quote(&look, demand),
+            None => Ok(quote),
+        }
+    }
+
+    fn look(&self, state: &State) -> Result<Look, Error> {
+        match self.look_at_holders(state)? {
+            Some(look) => Ok(look),
+            None => self.glance(state),
+        }
+    }
+
+    fn glance(&self, state: &State) -> Result<Look, Error> {
+        Ok(Look { host: self.source.read()?, promises: state.promises.clone() })
+    }
+
+    /// `None` where no holder has anything that could show.
+    fn look_at_holders(&self, state: &State) -> Result<Option<Look>, Error> {
+        let Some(holders) = state.holders.as_ref().and_then(Weak::upgrade) else { return Ok(None) };
+        let mut host = None;
+        let visible = holders.visible_during(&mut || host = Some(self.source.read()));
+        let (Some(visible), Some(host)) = (visible, host) else { return Ok(None) };
+        Ok(Some(Look { host: host?, promises: state.promises.without(&visible) }))
     }
 }
 
@@ -266,13 +306,20 @@ impl State {
         account.ok_or_else(|| Error::NotFound { what: "budget", id: name.to_owned() })
     }
 
-    fn figures<'a>(&'a self, host: &'a AdmissionReading, account: &'a Account) -> Figures<'a> {
-        Figures { host, reserve: self.reserve, whole: &self.whole, account, promises: &self.promises }
+    fn quote(&self, look: &Look, demand: &Demand) -> Result<Quote, Error> {
+        let account = self.account(&demand.budget)?;
+        let rank = account.rank(demand.rank)?;
+        Ok(self.figures(look, account).quote(demand, rank))
+    }
+
+    fn figures<'a>(&'a self, look: &'a Look, account: &'a Account) -> Figures<'a> {
+        let Look { host, promises } = look;
+        Figures { host, reserve: self.reserve, whole: &self.whole, account, promises }
     }
 
     /// What a named budget of these terms is given now, when it holds `held` already.
-    fn size_of(&self, host: &AdmissionReading, terms: &BudgetTerms, held: Bytes) -> Bytes {
-        let promisable = self.figures(host, &self.whole).host_available().1.saturating_add(held);
+    fn size_of(&self, look: &Look, terms: &BudgetTerms, held: Bytes) -> Bytes {
+        let promisable = self.figures(look, &self.whole).host_available().1.saturating_add(held);
         let part = terms.fraction.map(|fraction| promisable.fraction(fraction));
         [terms.requested, part].into_iter().flatten().min().unwrap_or(promisable)
     }

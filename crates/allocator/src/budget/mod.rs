@@ -6,6 +6,7 @@
 mod account;
 mod charge;
 mod demand;
+mod holders;
 mod ledger;
 mod promises;
 mod quote;
@@ -14,6 +15,7 @@ mod reading;
 pub use account::{BudgetChange, BudgetReading, BudgetTerms, MAX_RANKS, RankShare};
 pub use charge::{Charge, PendingCharge};
 pub use demand::{Demand, MemoryKind};
+pub(crate) use holders::{Holders, Visible};
 pub use ledger::{CreatedBudget, HostSource, Ledger, Refusal};
 pub use quote::Quote;
 

@@ -68,6 +68,11 @@ impl Resident {
         Some(parse_status(&text))
     }
 
+    /// The smaller of the two, each kind for itself.
+    pub(super) fn least(self, other: Self) -> Self {
+        Self { ordinary: self.ordinary.min(other.ordinary), hugepages: self.hugepages.min(other.hugepages) }
+    }
+
     /// How much more than `earlier`, each kind for itself.
     pub(super) fn since(self, earlier: Self) -> Self {
         Self {

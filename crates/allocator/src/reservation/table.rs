@@ -1,22 +1,20 @@
 //! The table of reservations: every change under one lock, so that each reservation ends exactly once.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, Weak};
 use std::time::{Duration, Instant, SystemTime};
 
-use super::holder::{Holder, Resident};
+use super::holder::Holder;
 use super::processes::Processes;
 use super::record::{Reservation, ReservationSpec, ReservationState};
 use super::watch::Watch;
-use crate::budget::{Charge, Demand, Ledger, Refusal};
+use crate::budget::{Charge, Demand, Holders, Ledger, Refusal};
 use crate::error::{BudgetExceeded, Error};
 use crate::sync::lock;
 use crate::units::Bytes;
 
 /// Ended reservations that are remembered, so that a late renewal learns why.
 const REMEMBERED: usize = 10_000;
-/// How old a look at the holders may be when a decision counts on it.
-const FRESH: Duration = Duration::from_millis(100);
 /// The longest time to live: a year.
 const MAX_TTL: Duration = Duration::from_secs(366 * 24 * 3600);
 
@@ -31,12 +29,11 @@ pub struct Reservations {
 #[derive(Debug, Default)]
 pub(super) struct Table {
     live: BTreeMap<u64, Live>,
-    processes: Processes,
+    processes: Arc<Processes>,
     ended: VecDeque<Reservation>,
     untold: VecDeque<Reservation>,
     deadlines: BTreeMap<(Instant, u64), ()>,
     next_id: u64,
-    looked_at: Option<Instant>,
 }
 
 #[derive(Debug)]
@@ -54,7 +51,10 @@ impl Reservations {
     /// # Errors
     /// When the system has no thread or descriptor for it.
     pub fn new(ledger: Arc<Ledger>) -> std::io::Result<Self> {
-        let table = Arc::new(Mutex::new(Table::default()));
+        let table = Table::default();
+        let holders: Weak<dyn Holders> = Arc::downgrade(&table.processes) as _;
+        ledger.attend(holders);
+        let table = Arc::new(Mutex::new(table));
         let watch = Watch::start(Arc::clone(&table))?;
         Ok(Self { ledger, table, watch })
     }
@@ -66,14 +66,15 @@ impl Reservations {
     /// of nothing or above a year.
     pub fn reserve(&self, spec: ReservationSpec) -> Result<Reservation, Error> {
         check(&spec)?;
-        self.look_at_holders();
         let holder = spec.pid.map(Holder::open).transpose().map_err(|errno| no_process(spec.pid, errno))?;
         let charge =
             self.ledger.charge(spec.demand.clone()).map_err(|refusal| refused(refusal, &spec.demand))?;
         let mut table = lock(&self.table);
         let id = table.next_id;
         let tie = |holder| {
-            table.processes.tie(id, holder, &spec.demand, |pidfd, number| self.watch.add(pidfd, number))
+            table
+                .processes
+                .tie(id, holder, &spec.demand, |holder, number| self.watch.add(holder.pidfd(), number))
         };
         let process = holder.map(tie).transpose().map_err(|errno| no_process(spec.pid, errno))?;
         let reservation = table.enter(id, spec, process, charge.keep());
@@ -90,10 +91,7 @@ impl Reservations {
     /// # Errors
     /// NOT_FOUND, LEASE_EXPIRED.
     pub fn commit(&self, id: u64) -> Result<Reservation, Error> {
-        lock(&self.table).change(id, |live| {
-            live.reservation.state = ReservationState::Committed;
-            live.show(live.reservation.spec.demand.mapped);
-        })
+        lock(&self.table).commit(id)
     }
 
     /// It lasts `ttl` from now.
@@ -130,13 +128,9 @@ impl Reservations {
     /// Every live reservation, oldest first.
     #[must_use]
     pub fn list(&self) -> Vec<Reservation> {
-        self.look_at_holders();
-        lock(&self.table).live.values().map(|live| live.reservation.clone()).collect()
-    }
-
-    /// Brings what the holders have faulted in up to date, unless that was done a moment ago.
-    pub fn look_at_holders(&self) {
-        lock(&self.table).look_at_holders(Instant::now());
+        let table = lock(&self.table);
+        table.processes.look();
+        table.live.values().map(|live| live.reading(&table.processes)).collect()
     }
 }
 
@@ -157,7 +151,20 @@ impl Table {
         self.expire_due(Instant::now());
         let Some(live) = self.live.get_mut(&id) else { return Err(self.gone(id)) };
         change(live);
-        Ok(live.reservation.clone())
+        Ok(live.reading(&self.processes))
+    }
+
+    /// First it shows nowhere, then everywhere: at no moment twice.
+    fn commit(&mut self, id: u64) -> Result<Reservation, Error> {
+        let processes = Arc::clone(&self.processes);
+        self.change(id, |live| {
+            if let Some(process) = live.process {
+                processes.commit(process, id);
+            }
+            live.reservation.state = ReservationState::Committed;
+            live.reservation.resident = live.reservation.spec.demand.mapped;
+            live.charge.set_resident(live.reservation.resident);
+        })
     }
 
     fn renew(&mut self, id: u64, ttl: Duration) -> Result<Reservation, Error> {
@@ -246,21 +253,6 @@ impl Table {
             },
         }
     }
-
-    /// Attributes what each process has faulted in since its grants.
-    fn look_at_holders(&mut self, now: Instant) {
-        if self.looked_at.is_some_and(|at| now.duration_since(at) < FRESH) {
-            return;
-        }
-        self.looked_at = Some(now);
-        let live = &mut self.live;
-        self.processes.look(Resident::of, |id, bytes| {
-            let held = live.get_mut(&id).filter(|live| live.reservation.state == ReservationState::Held);
-            if let Some(held) = held {
-                held.show(bytes);
-            }
-        });
-    }
 }
 
 fn remember(latest: &mut VecDeque<Reservation>, ended: Reservation) {
@@ -271,9 +263,13 @@ fn remember(latest: &mut VecDeque<Reservation>, ended: Reservation) {
 }
 
 impl Live {
-    fn show(&mut self, bytes: Bytes) {
-        self.reservation.resident = bytes;
-        self.charge.set_resident(bytes);
+    /// As it is now; what a holder has faulted in as of the last look.
+    fn reading(&self, processes: &Processes) -> Reservation {
+        let held = self.reservation.state == ReservationState::Held;
+        let shown =
+            self.process.filter(|_| held).map(|process| processes.shown(process, self.reservation.id));
+        let resident = shown.unwrap_or(self.reservation.resident);
+        Reservation { resident, ..self.reservation.clone() }
     }
 }
 
