@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { DESTROY_POOL } from '../../testkit/graphql.js';
 import type { TestServer } from '../../testkit/server.js';
 import type { Client } from './client.js';
@@ -13,8 +14,16 @@ export interface Death {
 /** Asks the server, again and again, what the dead still hold there; and destroys their pools, which nobody else will. */
 export class Observer {
   readonly deaths: Death[] = [];
+  #leastOwnBytes: number;
 
-  constructor(private readonly server: TestServer) {}
+  constructor(private readonly server: TestServer) {
+    this.#leastOwnBytes = anonymousBytes(server.pid);
+  }
+
+  /** The least that the server had faulted in for itself: before anybody asked it for pools, or later. */
+  get leastOwnBytes(): number {
+    return this.#leastOwnBytes;
+  }
 
   /** Kills a client. */
   kill(client: Client): void {
@@ -29,6 +38,7 @@ export class Observer {
 
   /** Looks once. */
   async look(): Promise<void> {
+    this.#leastOwnBytes = Math.min(this.#leastOwnBytes, anonymousBytes(this.server.pid));
     const askedAt = Date.now();
     const waiting = this.deaths.filter(({ gone, client }) => !gone && client.diedAt !== undefined);
     const { reservations, pools } = await this.server.data('{ reservations { pid } pools(state: READY) { id name } }');
@@ -42,4 +52,9 @@ export class Observer {
   #isOfTheDead(pool: string): boolean {
     return this.deaths.some(({ client }) => pool.startsWith(`client-${client.pid}-`));
   }
+}
+
+/** Anonymous memory of a process (proc_pid_status(5)): no cache that the kernel could drop. */
+function anonymousBytes(pid: number): number {
+  return Number(/^RssAnon:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) * 1024;
 }

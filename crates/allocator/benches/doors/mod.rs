@@ -136,6 +136,7 @@ fn spec() -> ReservationSpec {
     ReservationSpec { bytes, demand: demand(), backing, holder, pid: None, ttl: None }
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "the shape map_err takes")]
 fn refused(refusal: Refusal) -> String {
     format!("{refusal:?}")
 }
