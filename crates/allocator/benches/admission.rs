@@ -1,9 +1,9 @@
 //! What an admission decision costs with 10, 1,000 and 100,000 live charges: it must not grow with them.
 //!
-//! `cargo bench --bench admission`, with `-- --json` one JSON object a figure. A decision is a grant and its release. The
-//! sizes take turns within a round, so that a slow moment of the machine hits all of them; a figure is the median of the
-//! rounds. Times are printed beside those of the smallest size. What is counted, the files that a decision reads, must
-//! be the same at every size, or the run fails.
+//! `cargo bench --bench admission`, with `-- --json` one JSON object a figure. A decision is a grant and its release, or a
+//! refusal. The sizes take turns within a round, so that a slow moment of the machine hits all of them; a figure is the
+//! median of the rounds. Times are printed beside those of the smallest size. What is counted, the reads of files that
+//! a decision takes, must be the same at every size, or the run fails.
 
 mod doors;
 
@@ -14,7 +14,7 @@ use doors::{DOORS, Door, Holders, Outcome};
 const LIVE: [u64; 3] = [10, 1_000, 100_000];
 const ROUNDS: usize = 9;
 const ROUND_TIME: Duration = Duration::from_millis(60);
-/// Looks at the holders come by the clock, not by the decision: that much may differ.
+/// Counting reads takes a few itself.
 const READS_MAY_DIFFER_BY: f64 = 0.5;
 
 /// What was measured of one door at one size.

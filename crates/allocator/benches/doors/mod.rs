@@ -8,7 +8,7 @@ use hostpool_allocator::budget::{Charge, Demand, HOST_BUDGET, HostSource, Ledger
 use hostpool_allocator::host::{AdmissionReading, HostError, HostRoot, MemInfo};
 use hostpool_allocator::memory::HostMemoryAllocator;
 use hostpool_allocator::reservation::{ReservationSpec, Reservations};
-use hostpool_allocator::{Backing, Bytes, NumaNode};
+use hostpool_allocator::{Backing, Bytes, Error, NumaNode};
 
 pub(crate) type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
 
@@ -16,15 +16,22 @@ pub(crate) type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
 pub(crate) type Make = fn(u64, &Holders) -> Outcome<Box<dyn Door>>;
 
 /// Every door, by what is measured of it.
-pub(crate) const DOORS: [(&str, Make); 3] = [
-    ("ledger", |live, _| Ok(Box::new(Charges::live(unchanging(), live)?))),
-    ("reservation", |live, holders| Ok(Box::new(Reserved::live(unchanging(), live, holders)?))),
+pub(crate) const DOORS: [(&str, Make); 4] = [
+    ("ledger", |live, _| Ok(Box::new(Charges::live(unchanging(PLENTY), live)?))),
+    ("reservation", |live, holders| Ok(Box::new(Reserved::live(unchanging(PLENTY), live, holders)?))),
+    // The longest way to an answer: near a limit the holders are looked at.
+    ("reservation refused", |live, holders| {
+        Ok(Box::new(Refused(Reserved::live(unchanging(live * PAGE), live, holders)?)))
+    }),
     ("reservation, this host's files", |live, holders| {
         Ok(Box::new(Reserved::live(Arc::clone(this_host()?.ledger()), live, holders)?))
     }),
 ];
 
-/// A grant and its release, with charges live beside it.
+const PAGE: u64 = 4096;
+const PLENTY: u64 = 1 << 50;
+
+/// A grant and its release, or a refusal, with charges live beside it.
 pub(crate) trait Door {
     fn decide(&mut self) -> Outcome<()>;
 }
@@ -80,6 +87,18 @@ impl Door for Reserved {
     }
 }
 
+/// No more fits.
+struct Refused(Reserved);
+
+impl Door for Refused {
+    fn decide(&mut self) -> Outcome<()> {
+        match self.0.reservations.reserve(self.0.mine.clone()) {
+            Err(Error::BudgetExceeded(_)) => Ok(()),
+            other => Err(format!("expected a refusal, got {other:?}").into()),
+        }
+    }
+}
+
 /// Processes that hold reservations and do nothing; killed when dropped.
 pub(crate) struct Holders(Vec<Child>);
 
@@ -113,9 +132,9 @@ impl HostSource for Unchanging {
     }
 }
 
-fn unchanging() -> Arc<Ledger> {
-    let (bytes, available_is_estimated) = (1 << 50, false);
-    let memory = MemInfo { mem_total_bytes: bytes, mem_available_bytes: bytes, available_is_estimated };
+fn unchanging(available: u64) -> Arc<Ledger> {
+    let memory =
+        MemInfo { mem_total_bytes: PLENTY, mem_available_bytes: available, available_is_estimated: false };
     let host = AdmissionReading { memory, cgroup: None, hugepages: Vec::new(), nodes: Vec::new() };
     Ledger::new(Box::new(Unchanging(host)), Bytes::ZERO)
 }
@@ -126,13 +145,13 @@ fn this_host() -> Outcome<HostMemoryAllocator> {
 
 /// A page: a hundred thousand of them fit this host.
 fn demand() -> Demand {
-    let (budget, page) = (HOST_BUDGET.to_owned(), Bytes::new(4096));
+    let (budget, page) = (HOST_BUDGET.to_owned(), Bytes::new(PAGE));
     let (kind, node) = (MemoryKind::Ordinary, NumaNode::Any);
     Demand { budget, rank: None, kind, node, requested: page, mapped: page }
 }
 
 fn spec() -> ReservationSpec {
-    let (bytes, holder, backing) = (Bytes::new(4096), "engine".to_owned(), Backing::Anonymous);
+    let (bytes, holder, backing) = (Bytes::new(PAGE), "engine".to_owned(), Backing::Anonymous);
     ReservationSpec { bytes, demand: demand(), backing, holder, pid: None, ttl: None }
 }
 
