@@ -81,13 +81,12 @@ async function run({ server, cgroup, random, seed }: Experiment) {
   for (let n = 0; n < CLIENTS; n += 1) start();
   let untilNext = beats.to;
   for await (const _ of setInterval(BEAT_MS)) {
+    expect(cgroup.oomKills(), 'processes killed by the kernel').toBe(0);
+    expect(alive(clients).filter(({ diedAt }) => diedAt !== undefined)).toEqual([]);
     await observer.look();
     untilNext -= 1;
     if (untilNext <= 0 && observer.deaths.length < DEATHS) {
-      const living = alive(clients).filter(({ diedAt }) => diedAt === undefined);
-      const victim = living[Math.floor(random() * living.length)];
-      if (victim === undefined) break;
-      observer.kill(victim);
+      observer.kill(alive(clients)[Math.floor(random() * CLIENTS)] as Client);
       start();
       untilNext = beats.from + Math.floor(random() * (beats.to - beats.from));
     }
