@@ -1,18 +1,12 @@
 // GraphQL operations a second and their 99th percentile, against the same server answering with an empty resolver.
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { createInterface } from 'node:readline';
 import autocannon, { type Request, type Result } from 'autocannon';
+import { spawnServer } from './spawn-server.js';
 
 const SECONDS = 5;
 const CONNECTIONS = 32;
 const headers = { 'content-type': 'application/json' };
 
-const server = spawn(process.execPath, ['dist/main.js'], {
-  env: { ...process.env, HOSTPOOL_PORT: '0', HOSTPOOL_LOG_LEVEL: 'info', HOSTPOOL_RESERVE: '0' },
-  stdio: ['ignore', 'pipe', 'inherit'],
-});
-const url = await listening();
+const server = await spawnServer(process.execPath, ['dist/main.js']);
 const pool = await createPool();
 
 const version: Request = { method: 'POST', headers, body: JSON.stringify({ query: '{ version }' }) };
@@ -29,23 +23,12 @@ await run('warm-up', [version]);
 report('{ version } (an empty resolver)', await run('version', [version]));
 report('{ pool(id) { six fields } }', await run('pool', [read]));
 report('allocateSlots + freeSlots, 16 pages', await run('slots', takeAndGive()));
-server.kill('SIGTERM');
-await once(server, 'exit');
-
-async function listening(): Promise<string> {
-  for await (const line of createInterface({ input: server.stdout })) {
-    const { msg, url: bound } = JSON.parse(line);
-    if (msg !== 'listening') continue;
-    server.stdout.resume();
-    return bound;
-  }
-  throw new Error('the server did not start');
-}
+await server.stop();
 
 async function createPool(): Promise<string> {
   const query =
     'mutation { createLogicalHostPool(input: { name: "bench", size: 4194304, pageSize: 64 }) { ... on Pool { id } } }';
-  const response = await fetch(`${url}/graphql`, { method: 'POST', headers, body: JSON.stringify({ query }) });
+  const response = await fetch(`${server.url}/graphql`, { method: 'POST', headers, body: JSON.stringify({ query }) });
   const { data } = (await response.json()) as { data: { createLogicalHostPool: { id: string } } };
   return data.createLogicalHostPool.id;
 }
@@ -77,7 +60,7 @@ function takeAndGive(): Request[] {
 
 async function run(title: string, requests: Request[]): Promise<Result> {
   const duration = title === 'warm-up' ? 3 : SECONDS;
-  return autocannon({ url: `${url}/graphql`, title, connections: CONNECTIONS, duration, requests });
+  return autocannon({ url: `${server.url}/graphql`, title, connections: CONNECTIONS, duration, requests });
 }
 
 function report(what: string, { requests, latency, non2xx, errors }: Result): void {

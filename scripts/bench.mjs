@@ -5,6 +5,7 @@ const steps = [
   ['node', 'scripts/prepare.mjs'],
   ['cargo', 'bench', '--workspace'],
   ['node_modules/.bin/tsx', 'bench/addon.ts'],
+  ['node_modules/.bin/tsx', 'bench/admission.ts'],
   ['node_modules/.bin/tsx', 'bench/graphql.ts'],
 ];
 

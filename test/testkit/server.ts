@@ -30,9 +30,9 @@ export interface TestServer {
   stop(): Promise<{ code: number | null; signal: NodeJS.Signals | null }>;
 }
 
-/** Starts a server on a free port, with these HOSTPOOL_* variables. */
-export async function startServer(env: Record<string, string> = {}): Promise<TestServer> {
-  const child = spawnMain([], { HOSTPOOL_PORT: '0', HOSTPOOL_RESERVE: '0', ...env });
+/** Starts a server on a free port, with these HOSTPOOL_* variables; by `command` when it is not node itself that starts. */
+export async function startServer(env: Record<string, string> = {}, command: string[] = []): Promise<TestServer> {
+  const child = spawnMain([], { HOSTPOOL_PORT: '0', HOSTPOOL_RESERVE: '0', ...env }, command);
   const log: LogLine[] = [];
   createInterface({ input: child.stdout as NodeJS.ReadableStream }).on('line', (line) => log.push(JSON.parse(line)));
   let stderr = '';
@@ -71,8 +71,11 @@ export async function startServer(env: Record<string, string> = {}): Promise<Tes
 }
 
 /** Starts a server that ends with the test. */
-export async function startServerForTest(env: Record<string, string> = {}): Promise<TestServer> {
-  const server = await startServer(env);
+export async function startServerForTest(
+  env: Record<string, string> = {},
+  command: string[] = [],
+): Promise<TestServer> {
+  const server = await startServer(env, command);
   onTestFinished(async () => {
     server.child.kill('SIGKILL');
     await server.exit;
@@ -81,7 +84,8 @@ export async function startServerForTest(env: Record<string, string> = {}): Prom
 }
 
 /** Starts the entry point with only these variables beside the machine's own, and without any of the caller's. */
-export function spawnMain(args: string[], env: Record<string, string>): ChildProcess {
+export function spawnMain(args: string[], env: Record<string, string>, command: string[] = []): ChildProcess {
   const inherited = Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith('HOSTPOOL_')));
-  return spawn(process.execPath, [MAIN, ...args], { env: { ...inherited, ...env }, stdio: ['ignore', 'pipe', 'pipe'] });
+  const [program = process.execPath, ...rest] = [...command, process.execPath, MAIN, ...args];
+  return spawn(program, rest, { env: { ...inherited, ...env }, stdio: ['ignore', 'pipe', 'pipe'] });
 }

@@ -3,7 +3,8 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a panic here is how a test fails")]
 
 use std::process::{Child, Command, Stdio};
-use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use hostpool_allocator::budget::{
@@ -12,18 +13,19 @@ use hostpool_allocator::budget::{
 use hostpool_allocator::host::{AdmissionReading, HostError, MemInfo};
 use hostpool_allocator::reservation::{Reservation, ReservationSpec, ReservationState, Reservations};
 use hostpool_allocator::{Backing, Bytes, Error, NumaNode};
+use memmap2::MmapMut;
 
 const GIB: u64 = 1 << 30;
 const MIB: u64 = 1 << 20;
 
-/// A host of 20 GiB that never changes.
-struct Host;
+/// A host of 20 GiB that has so much of it available.
+struct Host(Arc<AtomicU64>);
 
 impl HostSource for Host {
     fn read(&self) -> Result<AdmissionReading, HostError> {
         let memory = MemInfo {
             mem_total_bytes: 20 * GIB,
-            mem_available_bytes: 20 * GIB,
+            mem_available_bytes: self.0.load(Ordering::Relaxed),
             available_is_estimated: false,
         };
         Ok(AdmissionReading { memory, cgroup: None, hugepages: Vec::new(), nodes: Vec::new() })
@@ -31,14 +33,16 @@ impl HostSource for Host {
 }
 
 struct Bench {
+    host_has: Arc<AtomicU64>,
     ledger: Arc<Ledger>,
     reservations: Reservations,
 }
 
 fn bench() -> Bench {
-    let ledger = Ledger::new(Box::new(Host), Bytes::ZERO);
+    let host_has = Arc::new(AtomicU64::new(20 * GIB));
+    let ledger = Ledger::new(Box::new(Host(Arc::clone(&host_has))), Bytes::ZERO);
     let reservations = Reservations::new(Arc::clone(&ledger)).unwrap();
-    Bench { ledger, reservations }
+    Bench { host_has, ledger, reservations }
 }
 
 impl Bench {
@@ -92,6 +96,12 @@ impl Drop for Process {
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
+}
+
+/// For a test that counts what this very process faults in.
+fn alone() -> MutexGuard<'static, ()> {
+    static ALONE: Mutex<()> = Mutex::new(());
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// How a reservation ended.
@@ -229,7 +239,7 @@ fn no_bytes_and_no_time_are_named() {
 
 #[test]
 fn what_a_holder_has_faulted_in_since_the_grant_is_not_counted_twice() {
-    let bench = bench();
+    let (_alone, bench) = (alone(), bench());
     let tied = ReservationSpec { pid: Some(std::process::id()), ..spec(256 * MIB) };
     let first = bench.reservations.reserve(tied.clone()).unwrap();
     let second = bench.reservations.reserve(tied).unwrap();
@@ -246,6 +256,26 @@ fn what_a_holder_has_faulted_in_since_the_grant_is_not_counted_twice() {
     let list = bench.reservations.list();
     assert_eq!(list.iter().map(|live| live.id).collect::<Vec<_>>(), [first.id, second.id]);
     assert!(list.first().unwrap().resident >= list.last().unwrap().resident, "the oldest first");
+}
+
+#[test]
+fn what_a_holder_drops_to_fault_in_anew_is_promised_to_nobody_else() {
+    let (_alone, bench) = (alone(), bench());
+    let tied = ReservationSpec { pid: Some(std::process::id()), ..spec(256 * MIB) };
+    let held = bench.reservations.reserve(tied).unwrap();
+    let mut memory = MmapMut::map_anon(usize::try_from(256 * MIB).unwrap()).unwrap();
+    memory.fill(1);
+    bench.host_has.store(300 * MIB, Ordering::Relaxed);
+    assert!(bench.available() >= 200 * MIB, "it is faulted in: the host's own figures show it");
+    let witness = bench.reservations.reserve(spec(100 * MIB)).unwrap();
+    bench.reservations.release(witness.id).unwrap();
+    drop(memory);
+    let quote = bench.ledger.quote(&spec(100 * MIB).demand).unwrap();
+    assert!(!quote.fits() && quote.available < Bytes::new(100 * MIB), "{quote:?}");
+    assert!(matches!(bench.reservations.reserve(spec(100 * MIB)), Err(Error::BudgetExceeded(_))));
+    assert!(bench.ledger.charge(spec(100 * MIB).demand).is_err(), "nor to a pool");
+    bench.reservations.release(held.id).unwrap();
+    assert!(bench.reservations.reserve(spec(100 * MIB)).is_ok());
 }
 
 #[test]

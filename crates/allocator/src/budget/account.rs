@@ -17,6 +17,8 @@ pub(super) struct Account {
     pub(super) size: Option<Bytes>,
     /// Whether new charges are refused whatever the figures.
     pub(super) admission_closed: bool,
+    /// How many live charges there are.
+    pub(super) charges: u64,
     /// Held by live charges, of either kind.
     pub(super) charged: Bytes,
     /// The part of that on hugepages.
@@ -145,7 +147,7 @@ impl Account {
         let ranks = usize::try_from(terms.ranks).unwrap_or(1);
         let charged_by_rank = vec![Bytes::ZERO; ranks];
         let (charged, charged_hugepages) = (Bytes::ZERO, Bytes::ZERO);
-        Self { terms, size, admission_closed: false, charged, charged_hugepages, charged_by_rank }
+        Self { terms, size, admission_closed: false, charges: 0, charged, charged_hugepages, charged_by_rank }
     }
 
     /// As it was kept, holding nothing yet.
@@ -198,10 +200,12 @@ impl Account {
     }
 
     pub(super) fn add(&mut self, rank: usize, demand: &Demand) {
+        self.charges = self.charges.saturating_add(1);
         self.change(rank, demand, |held| held.saturating_add(demand.mapped));
     }
 
     pub(super) fn subtract(&mut self, rank: usize, demand: &Demand) {
+        self.charges = self.charges.saturating_sub(1);
         self.change(rank, demand, |held| held.saturating_sub(demand.mapped));
     }
 

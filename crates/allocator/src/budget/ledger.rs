@@ -2,13 +2,15 @@
 
 mod charge_all;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
+use std::sync::Weak;
 
 use super::HOST_BUDGET;
 use super::account::{Account, BudgetChange, BudgetReading, BudgetTerms};
 use super::charge::{Charge, ChargeEnd, PendingCharge};
 use super::demand::{Demand, MemoryKind};
 use super::events::{BudgetEventKind, BudgetEvents};
+use super::holders::Holders;
 use super::promises::{Promises, Shown};
 use super::quote::{Figures, Quote};
 use crate::error::Error;
@@ -71,8 +73,17 @@ struct State {
     whole: Account,
     named: BTreeMap<String, Account>,
     promises: Promises,
-    charges: HashMap<ChargeId, Entry>,
+    /// Ordered: the latest, which come and go most, are next to each other, however many there are.
+    charges: BTreeMap<ChargeId, Entry>,
     next_id: ChargeId,
+    /// Who fault in themselves what they were granted.
+    holders: Option<Weak<dyn Holders>>,
+}
+
+/// What a decision goes by: the host, and what is promised beyond what its figures show.
+struct Look {
+    host: AdmissionReading,
+    promises: Promises,
 }
 
 #[derive(Debug)]
@@ -93,10 +104,16 @@ impl Ledger {
             whole: Account::host(),
             named: BTreeMap::new(),
             promises: Promises::default(),
-            charges: HashMap::new(),
+            charges: BTreeMap::new(),
             next_id: 0,
+            holders: None,
         };
         Arc::new(Self { source, state: Mutex::new(state), events: BudgetEvents::default() })
+    }
+
+    /// From now on decisions look at these holders.
+    pub(crate) fn attend(&self, holders: Weak<dyn Holders>) {
+        lock(&self.state).holders = Some(holders);
     }
 
     /// What charging `demand` would answer now; nothing changes.
@@ -105,7 +122,7 @@ impl Ledger {
     /// NOT_FOUND for an unknown budget, INVALID_ARGUMENT for a rank it does not have, an unreadable host.
     pub fn quote(&self, demand: &Demand) -> Result<Quote, Error> {
         let state = lock(&self.state);
-        self.decide(&state, demand)
+        state.quote(&self.look(&state)?, demand)
     }
 
     /// Takes the charge, or says why not. The host is read under the lock, after every charge before this one.
@@ -141,8 +158,8 @@ impl Ledger {
     pub fn budget(&self, name: &str) -> Result<Option<BudgetReading>, Error> {
         let state = lock(&self.state);
         let Ok(account) = state.account(name) else { return Ok(None) };
-        let host = self.source.read()?;
-        Ok(Some(state.figures(&host, account).reading(name)))
+        let look = self.look(&state)?;
+        Ok(Some(state.figures(&look, account).reading(name)))
     }
 
     /// Every budget, "host" first, the others by name; all of the same moment.
@@ -151,10 +168,10 @@ impl Ledger {
     /// When the host cannot be read.
     pub fn budgets(&self) -> Result<Vec<BudgetReading>, Error> {
         let state = lock(&self.state);
-        let host = self.source.read()?;
+        let look = self.look(&state)?;
         let named = state.named.iter().map(|(name, account)| (name.as_str(), account));
         let all = std::iter::once((HOST_BUDGET, &state.whole)).chain(named);
-        Ok(all.map(|(name, account)| state.figures(&host, account).reading(name)).collect())
+        Ok(all.map(|(name, account)| state.figures(&look, account).reading(name)).collect())
     }
 
     /// What making the budget `name` would come to. Its size is fixed here: the bytes asked for, else the fraction of
@@ -162,13 +179,13 @@ impl Ledger {
     pub(super) fn design(&self, name: &str, terms: BudgetTerms) -> Result<Design, Error> {
         terms.check()?;
         let state = lock(&self.state);
-        let host = self.source.read()?;
+        let look = self.look(&state)?;
         if let Ok(account) = state.account(name) {
-            let reading = state.figures(&host, account).reading(name);
+            let reading = state.figures(&look, account).reading(name);
             return Ok(Design::Exists(reading, account.terms.differences(&terms)));
         }
-        let account = Account::new(terms, Some(state.size_of(&host, &terms, Bytes::ZERO)));
-        Ok(Design::New(account.record(name, None), state.figures(&host, &account).reading(name)))
+        let account = Account::new(terms, Some(state.size_of(&look, &terms, Bytes::ZERO)));
+        Ok(Design::New(account.record(name, None), state.figures(&look, &account).reading(name)))
     }
 
     /// What changing the budget `name` would come to. A named budget whose cap or fraction is changed is given its size
@@ -184,19 +201,19 @@ impl Ledger {
         if name != HOST_BUDGET && change.reserve.is_some() {
             return Err(Error::invalid("reserve_bytes", "belongs to the budget host only"));
         }
-        let host = self.source.read()?;
+        let look = self.look(&state)?;
         change.apply_to(&mut account);
         let reserve = change.reserve.unwrap_or(state.reserve);
-        let mut figures = state.figures(&host, &account);
+        let mut figures = state.figures(&look, &account);
         if name == HOST_BUDGET {
             figures.reserve = reserve.unwrap_or(state.default_reserve);
             figures.whole = &account;
             return Ok((account.record(name, reserve), figures.reading(name)));
         }
         if change.resizes() {
-            account.size = Some(state.size_of(&host, &account.terms, account.charged));
+            account.size = Some(state.size_of(&look, &account.terms, account.charged));
         }
-        Ok((account.record(name, None), state.figures(&host, &account).reading(name)))
+        Ok((account.record(name, None), state.figures(&look, &account).reading(name)))
     }
 
     /// The budget is from here on what the record says. What it holds stays.
@@ -215,12 +232,11 @@ impl Ledger {
         }
         let mut state = lock(&self.state);
         let account = state.account(name)?;
-        let holders = state.holders(name);
-        if holders > 0 {
-            return Err(Error::InUse { what: "budget", id: name.to_owned(), holders });
+        if account.charges > 0 {
+            return Err(Error::InUse { what: "budget", id: name.to_owned(), holders: account.charges });
         }
-        let host = self.source.read()?;
-        let taken = (account.record(name, None), state.figures(&host, account).reading(name));
+        let look = self.look(&state)?;
+        let taken = (account.record(name, None), state.figures(&look, account).reading(name));
         state.named.remove(name);
         Ok(taken)
     }
@@ -276,11 +292,36 @@ impl Ledger {
         if quote.fits() { Ok(quote) } else { Err(Refusal::Exceeded(quote)) }
     }
 
+    /// What fits although no holder had faulted in anything fits whatever they do: only near a limit they are looked at.
     fn decide(&self, state: &State, demand: &Demand) -> Result<Quote, Error> {
-        let account = state.account(&demand.budget)?;
-        let rank = account.rank(demand.rank)?;
-        let host = self.source.read()?;
-        Ok(state.figures(&host, account).quote(demand, rank))
+        let quote = state.quote(&self.glance(state)?, demand)?;
+        if quote.fits() {
+            return Ok(quote);
+        }
+        match self.look_at_holders(state)? {
+            Some(look) => state.quote(&look, demand),
+            None => Ok(quote),
+        }
+    }
+
+    fn look(&self, state: &State) -> Result<Look, Error> {
+        match self.look_at_holders(state)? {
+            Some(look) => Ok(look),
+            None => self.glance(state),
+        }
+    }
+
+    fn glance(&self, state: &State) -> Result<Look, Error> {
+        Ok(Look { host: self.source.read()?, promises: state.promises.clone() })
+    }
+
+    /// `None` where no holder has anything that could show.
+    fn look_at_holders(&self, state: &State) -> Result<Option<Look>, Error> {
+        let Some(holders) = state.holders.as_ref().and_then(Weak::upgrade) else { return Ok(None) };
+        let mut host = None;
+        let visible = holders.visible_during(&mut || host = Some(self.source.read()));
+        let (Some(visible), Some(host)) = (visible, host) else { return Ok(None) };
+        Ok(Some(Look { host: host?, promises: state.promises.without(&visible) }))
     }
 }
 
@@ -306,21 +347,23 @@ impl State {
         self.named.entry(record.name.clone()).or_insert_with(|| Account::of(record))
     }
 
-    fn figures<'a>(&'a self, host: &'a AdmissionReading, account: &'a Account) -> Figures<'a> {
+    fn quote(&self, look: &Look, demand: &Demand) -> Result<Quote, Error> {
+        let account = self.account(&demand.budget)?;
+        let rank = account.rank(demand.rank)?;
+        Ok(self.figures(look, account).quote(demand, rank))
+    }
+
+    fn figures<'a>(&'a self, look: &'a Look, account: &'a Account) -> Figures<'a> {
+        let Look { host, promises } = look;
         let reserve = self.reserve.unwrap_or(self.default_reserve);
-        Figures { host, reserve, whole: &self.whole, account, promises: &self.promises }
+        Figures { host, reserve, whole: &self.whole, account, promises }
     }
 
     /// What a named budget of these terms is given now, when it holds `held` already.
-    fn size_of(&self, host: &AdmissionReading, terms: &BudgetTerms, held: Bytes) -> Bytes {
-        let promisable = self.figures(host, &self.whole).host_available().1.saturating_add(held);
+    fn size_of(&self, look: &Look, terms: &BudgetTerms, held: Bytes) -> Bytes {
+        let promisable = self.figures(look, &self.whole).host_available().1.saturating_add(held);
         let part = terms.fraction.map(|fraction| promisable.fraction(fraction));
         [terms.requested, part].into_iter().flatten().min().unwrap_or(promisable)
-    }
-
-    fn holders(&self, budget: &str) -> u64 {
-        let held = self.charges.values().filter(|entry| entry.demand.budget == budget);
-        u64::try_from(held.count()).unwrap_or(u64::MAX)
     }
 
     fn enter(&mut self, demand: Arc<Demand>, rank: usize) -> ChargeId {

@@ -9,6 +9,7 @@ mod budgets;
 mod charge;
 mod demand;
 mod events;
+mod holders;
 mod ledger;
 #[cfg(loom)]
 #[cfg(test)]
@@ -22,6 +23,7 @@ pub use budgets::Budgets;
 pub use charge::{Charge, ChargeEnd, PendingCharge};
 pub use demand::{Claimant, Demand, MemoryKind};
 pub use events::{BudgetEvent, BudgetEventKind, BudgetEvents, EventsRead};
+pub(crate) use holders::{Holders, Visible};
 pub use ledger::{HostSource, Ledger, Refusal};
 pub use quote::Quote;
 

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::demand::{Demand, MemoryKind};
+use super::holders::Visible;
 use crate::units::Bytes;
 
 /// Sums over the live charges, kept as they come and go so that a decision never walks them.
@@ -10,7 +11,7 @@ use crate::units::Bytes;
 /// Ordinary memory shows once it is faulted in: until then it is still inside MemAvailable and its node's MemFree.
 /// Hugepages show in the machine's figures once they are mapped, since the kernel then counts them as reserved; but it
 /// reserves for the whole machine, so a node's figures show them only once they are faulted in.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Promises {
     machine: Sums<MemoryKind>,
     nodes: Sums<(MemoryKind, u32)>,
@@ -50,6 +51,18 @@ impl Promises {
         }
     }
 
+    /// What is promised beyond what holders have faulted in themselves.
+    pub(super) fn without(&self, visible: &Visible) -> Self {
+        let mut rest = self.clone();
+        for ((kind, node), bytes) in visible {
+            rest.machine.replace(*kind, *bytes, Bytes::ZERO);
+            if let Some(node) = node.id() {
+                rest.nodes.replace((*kind, node), *bytes, Bytes::ZERO);
+            }
+        }
+        rest
+    }
+
     /// `demand` is promised, and shows nowhere.
     pub(super) fn begin(&mut self, demand: &Demand) {
         self.show(demand, Shown::all(demand), Shown::default());
@@ -77,7 +90,7 @@ impl Shown {
     }
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Sums<K>(BTreeMap<K, Bytes>);
 
 impl<K> Default for Sums<K> {

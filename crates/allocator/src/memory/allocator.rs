@@ -14,7 +14,7 @@ use crate::budget::{Demand, HostSource, Ledger, Quote};
 use crate::error::{Error, HostBufferFailure};
 use crate::host::{AdmissionReading, HostError, HostReader, HostReading, HostRoot};
 use crate::sync::{Arc, Mutex, lock};
-use crate::units::Bytes;
+use crate::units::{Bytes, NumaNode};
 
 pub use group::RequestGroup;
 
@@ -81,6 +81,11 @@ impl HostMemoryAllocator {
     /// # Errors
     /// INVALID_ARGUMENT for a wish that this host does not know, or a size whose rounding overflows; an unreadable host.
     pub fn demand(&self, request: &MemoryRequest) -> Result<Demand, Error> {
+        // Only a node or a size of hugepages is something to know of a host.
+        let plain = request.wish.node == NumaNode::Any && !request.wish.backing.is_hugetlb();
+        if plain && let Some(demand) = request.demand(request.wish.backing) {
+            return Ok(demand);
+        }
         let host = self.read_admission()?;
         let attempt = Attempt { host: &host, request, backing: request.wish.backing };
         attempt.demand().map_err(|failure| AllocationError::from(failure).into_argument())

@@ -1,8 +1,10 @@
 //! The process a reservation is tied to.
 
-use std::fs;
+use std::fs::File;
+use std::io::Read;
 use std::os::fd::OwnedFd;
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
@@ -48,12 +50,32 @@ impl Holder {
     pub(super) fn baseline(&self) -> Resident {
         self.baseline
     }
+
+    /// Whether it has not ended: a pidfd turns readable then. Never blocks.
+    pub(super) fn is_alive(&self) -> bool {
+        let mut fds = [PollFd::new(&self.pidfd, PollFlags::IN)];
+        poll(&mut fds, Some(&Timespec::default())) == Ok(0)
+    }
+
+    /// The same process with other figures, as if it had been opened at another time.
+    #[cfg(test)]
+    pub(super) fn posing_as(self, pid: u32, baseline: Resident) -> Self {
+        Self { pid, baseline, ..self }
+    }
 }
 
 impl Resident {
     /// What `pid` has faulted in now; `None` when it is gone.
     pub(super) fn of(pid: u32) -> Option<Self> {
-        Some(parse_status(&fs::read_to_string(format!("/proc/{pid}/status")).ok()?))
+        // Longer than any status, so that one read has it all and another sees the end.
+        let mut text = String::with_capacity(8 << 10);
+        File::open(format!("/proc/{pid}/status")).ok()?.read_to_string(&mut text).ok()?;
+        Some(parse_status(&text))
+    }
+
+    /// The smaller of the two, each kind for itself.
+    pub(super) fn least(self, other: Self) -> Self {
+        Self { ordinary: self.ordinary.min(other.ordinary), hugepages: self.hugepages.min(other.hugepages) }
     }
 
     /// How much more than `earlier`, each kind for itself.

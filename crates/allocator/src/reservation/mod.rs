@@ -9,6 +9,7 @@ mod kernel;
 #[cfg(loom)]
 #[cfg(test)]
 mod loom_tests;
+mod processes;
 mod record;
 mod table;
 mod watch;

@@ -1,21 +1,21 @@
 //! The table of reservations: every change under one lock, so that each reservation ends exactly once.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::sync::Weak;
 use std::time::{Duration, Instant};
 
-use super::holder::{Holder, Resident};
+use super::holder::Holder;
 use super::kernel;
+use super::processes::Processes;
 use super::record::{Reservation, ReservationSpec, ReservationState};
 use super::watch::Watch;
-use crate::budget::{Charge, ChargeEnd, Demand, Ledger, MemoryKind, Refusal};
+use crate::budget::{Charge, ChargeEnd, Demand, Holders, Ledger, Refusal};
 use crate::error::{BudgetExceeded, Error};
 use crate::sync::{Arc, Mutex, lock};
 use crate::units::Bytes;
 
 /// Ended reservations that are remembered, so that a late renewal learns why.
 const REMEMBERED: usize = 10_000;
-/// How old a look at the holders may be when a decision counts on it.
-const FRESH: Duration = Duration::from_millis(100);
 /// The longest time to live: a year.
 const MAX_TTL: Duration = Duration::from_secs(366 * 24 * 3600);
 
@@ -30,18 +30,19 @@ pub struct Reservations {
 #[derive(Debug, Default)]
 pub(super) struct Table {
     live: BTreeMap<u64, Live>,
+    processes: Arc<Processes>,
     ended: VecDeque<Reservation>,
     untold: VecDeque<Reservation>,
     deadlines: BTreeMap<(Instant, u64), ()>,
     next_id: u64,
-    looked_at: Option<Instant>,
 }
 
 #[derive(Debug)]
 struct Live {
     reservation: Reservation,
     deadline: Option<Instant>,
-    holder: Option<Holder>,
+    /// The number of the process it is tied to.
+    process: Option<u64>,
     charge: Charge,
 }
 
@@ -51,7 +52,10 @@ impl Reservations {
     /// # Errors
     /// When the system has no thread or descriptor for it.
     pub fn new(ledger: Arc<Ledger>) -> std::io::Result<Self> {
-        let table = Arc::new(Mutex::new(Table::default()));
+        let table = Table::default();
+        let holders: Weak<dyn Holders> = Arc::downgrade(&table.processes) as _;
+        ledger.attend(holders);
+        let table = Arc::new(Mutex::new(table));
         let watch = Watch::start(Arc::clone(&table))?;
         Ok(Self { ledger, table, watch })
     }
@@ -63,7 +67,6 @@ impl Reservations {
     /// of nothing or above a year.
     pub fn reserve(&self, spec: ReservationSpec) -> Result<Reservation, Error> {
         check(&spec)?;
-        self.look_at_holders();
         let holder = spec.pid.map(Holder::open).transpose().map_err(|errno| no_process(spec.pid, errno))?;
         let charge =
             self.ledger.charge(spec.demand.clone()).map_err(|refusal| refused(refusal, &spec.demand))?;
@@ -71,13 +74,16 @@ impl Reservations {
         let holder = holder.map(Holder::granted_now);
         let mut table = lock(&self.table);
         let id = table.next_id;
-        if let Some(holder) = &holder {
-            let watched = self.watch.add(holder, id);
-            watched.map_err(|errno| no_process(spec.pid, errno))?;
-        }
-        let reservation = table.enter(id, spec, holder, charge.keep());
+        let tie = |holder| {
+            table.processes.tie(id, holder, &spec.demand, |holder, number| self.watch.add(holder, number))
+        };
+        let process = holder.map(tie).transpose().map_err(|errno| no_process(spec.pid, errno))?;
+        let reservation = table.enter(id, spec, process, charge.keep());
+        let soonest = table.expires_first(id);
         drop(table);
-        self.watch.wake();
+        if soonest {
+            self.watch.wake();
+        }
         Ok(reservation)
     }
 
@@ -86,10 +92,7 @@ impl Reservations {
     /// # Errors
     /// NOT_FOUND, LEASE_EXPIRED.
     pub fn commit(&self, id: u64) -> Result<Reservation, Error> {
-        lock(&self.table).change(id, |live| {
-            live.reservation.state = ReservationState::Committed;
-            live.show(live.reservation.spec.demand.mapped);
-        })
+        lock(&self.table).commit(id)
     }
 
     /// It lasts `ttl` from now.
@@ -99,8 +102,11 @@ impl Reservations {
     /// year.
     pub fn renew(&self, id: u64, ttl: Duration) -> Result<Reservation, Error> {
         check_ttl(Some(ttl))?;
-        let renewed = lock(&self.table).renew(id, ttl);
-        self.watch.wake();
+        let mut table = lock(&self.table);
+        let renewed = table.renew(id, ttl);
+        if table.expires_first(id) {
+            self.watch.wake();
+        }
         renewed
     }
 
@@ -123,24 +129,14 @@ impl Reservations {
     /// Every live reservation, oldest first.
     #[must_use]
     pub fn list(&self) -> Vec<Reservation> {
-        self.look_at_holders();
-        lock(&self.table).live.values().map(|live| live.reservation.clone()).collect()
-    }
-
-    /// Brings what the holders have faulted in up to date, unless that was done a moment ago.
-    pub fn look_at_holders(&self) {
-        lock(&self.table).look_at_holders(kernel::now());
+        let table = lock(&self.table);
+        table.processes.look();
+        table.live.values().map(|live| live.reading(&table.processes)).collect()
     }
 }
 
 impl Table {
-    fn enter(
-        &mut self,
-        id: u64,
-        spec: ReservationSpec,
-        holder: Option<Holder>,
-        charge: Charge,
-    ) -> Reservation {
+    fn enter(&mut self, id: u64, spec: ReservationSpec, process: Option<u64>, charge: Charge) -> Reservation {
         self.next_id = id + 1;
         // In this order: it never outlives the time it tells.
         let deadline = spec.ttl.map(|ttl| kernel::now() + ttl);
@@ -150,7 +146,7 @@ impl Table {
         let reservation =
             Reservation { id, spec, state, resident: Bytes::ZERO, created_at, expires_at, ended_at: None };
         self.deadlines.extend(deadline.map(|deadline| ((deadline, id), ())));
-        self.live.insert(id, Live { reservation: reservation.clone(), deadline, holder, charge });
+        self.live.insert(id, Live { reservation: reservation.clone(), deadline, process, charge });
         reservation
     }
 
@@ -158,7 +154,20 @@ impl Table {
         self.expire_due(kernel::now());
         let Some(live) = self.live.get_mut(&id) else { return Err(self.gone(id)) };
         change(live);
-        Ok(live.reservation.clone())
+        Ok(live.reading(&self.processes))
+    }
+
+    /// First it shows nowhere, then everywhere: at no moment twice.
+    fn commit(&mut self, id: u64) -> Result<Reservation, Error> {
+        let processes = Arc::clone(&self.processes);
+        self.change(id, |live| {
+            if let Some(process) = live.process {
+                processes.commit(process, id);
+            }
+            live.reservation.state = ReservationState::Committed;
+            live.reservation.resident = live.reservation.spec.demand.mapped;
+            live.charge.set_resident(live.reservation.resident);
+        })
     }
 
     fn renew(&mut self, id: u64, ttl: Duration) -> Result<Reservation, Error> {
@@ -198,9 +207,11 @@ impl Table {
         }
     }
 
-    /// Its process has died.
-    pub(super) fn owner_died(&mut self, id: u64) {
-        self.end(id, ReservationState::OwnerDied);
+    /// The process of that number has died.
+    pub(super) fn owner_died(&mut self, process: u64) {
+        for id in self.processes.tied_to(process) {
+            self.end(id, ReservationState::OwnerDied);
+        }
     }
 
     /// How long until the next one expires.
@@ -208,11 +219,19 @@ impl Table {
         self.deadlines.first_key_value().map(|((deadline, _), ())| *deadline)
     }
 
+    /// Whether none expires sooner: the watcher has to look at the clock anew.
+    fn expires_first(&self, id: u64) -> bool {
+        self.deadlines.first_key_value().is_some_and(|((_, first), ())| *first == id)
+    }
+
     /// Takes it out of the ledger, once.
     fn end(&mut self, id: u64, state: ReservationState) -> Option<Reservation> {
         let live = self.live.remove(&id)?;
         if let Some(deadline) = live.deadline {
             self.deadlines.remove(&(deadline, id));
+        }
+        if let Some(process) = live.process {
+            self.processes.untie(process, id);
         }
         live.charge.end(charge_end(state));
         let ended_at = Some(kernel::wall_clock());
@@ -237,24 +256,6 @@ impl Table {
             },
         }
     }
-
-    /// Attributes what each process has faulted in since its grants to its reservations, the oldest first; nothing is
-    /// attributed twice.
-    fn look_at_holders(&mut self, now: Instant) {
-        if self.looked_at.is_some_and(|at| now.duration_since(at) < FRESH) {
-            return;
-        }
-        self.looked_at = Some(now);
-        let mut processes = BTreeMap::<u32, Faulted>::new();
-        for live in self.live.values_mut() {
-            let Some(holder) = &live.holder else { continue };
-            let process = processes.entry(holder.pid()).or_insert_with(|| Faulted::of(holder));
-            let visible = process.take(holder.baseline(), &live.reservation);
-            if live.reservation.state == ReservationState::Held {
-                live.show(visible);
-            }
-        }
-    }
 }
 
 fn remember(latest: &mut VecDeque<Reservation>, ended: Reservation) {
@@ -264,35 +265,14 @@ fn remember(latest: &mut VecDeque<Reservation>, ended: Reservation) {
     }
 }
 
-/// What a process has faulted in since its first grant and is not attributed yet.
-struct Faulted {
-    now: Resident,
-    left: Resident,
-}
-
-impl Faulted {
-    fn of(first: &Holder) -> Self {
-        let now = Resident::of(first.pid()).unwrap_or_default();
-        Self { now, left: now.since(first.baseline()) }
-    }
-
-    /// The part that belongs to `reservation`, granted when the process stood at `baseline`.
-    fn take(&mut self, baseline: Resident, reservation: &Reservation) -> Bytes {
-        let (grown, demand) = (self.now.since(baseline), &reservation.spec.demand);
-        let (grown, left) = match demand.kind {
-            MemoryKind::Ordinary => (grown.ordinary, &mut self.left.ordinary),
-            MemoryKind::Hugepages(_) => (grown.hugepages, &mut self.left.hugepages),
-        };
-        let part = demand.mapped.min(grown).min(*left);
-        *left = left.saturating_sub(part);
-        part
-    }
-}
-
 impl Live {
-    fn show(&mut self, bytes: Bytes) {
-        self.reservation.resident = bytes;
-        self.charge.set_resident(bytes);
+    /// As it is now; what a holder has faulted in as of the last look.
+    fn reading(&self, processes: &Processes) -> Reservation {
+        let held = self.reservation.state == ReservationState::Held;
+        let shown =
+            self.process.filter(|_| held).map(|process| processes.shown(process, self.reservation.id));
+        let resident = shown.unwrap_or(self.reservation.resident);
+        Reservation { resident, ..self.reservation.clone() }
     }
 }
 

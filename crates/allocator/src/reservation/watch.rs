@@ -25,9 +25,9 @@ impl Watch {
         Ok(Self { signals, stop, thread: Some(thread) })
     }
 
-    /// Watches a process for reservation `id`. Closing its pidfd ends that.
-    pub(super) fn add(&self, holder: &Holder, id: u64) -> Result<(), Errno> {
-        self.signals.watch(holder, id)
+    /// Watches the process that [`Table::owner_died`] knows by `number`. Closing its pidfd ends that.
+    pub(super) fn add(&self, holder: &Holder, number: u64) -> Result<(), Errno> {
+        self.signals.watch(holder, number)
     }
 
     /// Looks at the clock anew.
@@ -64,8 +64,8 @@ impl Eyes {
 
     fn act(&self, died: &[u64]) {
         let mut table = lock(&self.table);
-        for id in died {
-            table.owner_died(*id);
+        for number in died {
+            table.owner_died(*number);
         }
         table.expire_due(kernel::now());
     }

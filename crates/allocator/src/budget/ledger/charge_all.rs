@@ -29,7 +29,7 @@ impl Ledger {
         if let Err(refusal) = state.check_open(&question.budget) {
             return Err(refuse(&state, refusal, question.clone()));
         }
-        let figures = self.decide(&state, question)?;
+        let figures = state.quote(&self.look(&state)?, question)?;
         let demands = size(&figures)?;
         let together = question.sum_of(&demands);
         let quote = figures.clone().asked_for(&together);

@@ -1,0 +1,23 @@
+// What an admission decision (a reservation and its release) costs with 10, 1,000 and 100,000 live charges, through the
+// addon and over GraphQL: it must not grow with them. The crate's own figures are those of `cargo bench --bench admission`.
+import { openAddon } from './admission/addon-door.js';
+import { compare, type Door } from './admission/compare.js';
+import { openGraphql } from './admission/graphql-door.js';
+
+const LIVE = [10, 1_000, 100_000];
+
+/** Another way to decide is another row. */
+const DOORS: [string, (live: number) => Promise<Door>][] = [
+  ['addon', openAddon],
+  ['GraphQL', openGraphql],
+];
+
+for (const [name, open] of DOORS) {
+  const doors: Door[] = [];
+  for (const live of LIVE) doors.push(await open(live));
+  try {
+    await compare(name, doors);
+  } finally {
+    await Promise.all(doors.map((door) => door.close()));
+  }
+}

@@ -1,0 +1,161 @@
+//! The doors to an admission decision behind one face: another way to decide is another row of [`DOORS`].
+
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::time::Duration;
+
+use hostpool_allocator::budget::{Charge, Demand, HOST_BUDGET, HostSource, Ledger, MemoryKind, Refusal};
+use hostpool_allocator::host::{AdmissionReading, HostError, HostRoot, MemInfo};
+use hostpool_allocator::memory::HostMemoryAllocator;
+use hostpool_allocator::reservation::{ReservationSpec, Reservations};
+use hostpool_allocator::{Backing, Bytes, Error, NumaNode};
+
+pub(crate) type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
+
+/// Opens a door behind which so many charges are live.
+pub(crate) type Make = fn(u64, &Holders) -> Outcome<Box<dyn Door>>;
+
+/// Every door, by what is measured of it.
+pub(crate) const DOORS: [(&str, Make); 4] = [
+    ("ledger", |live, _| Ok(Box::new(Charges::live(unchanging(PLENTY), live)?))),
+    ("reservation", |live, holders| Ok(Box::new(Reserved::live(unchanging(PLENTY), live, holders)?))),
+    // The longest way to an answer: near a limit the holders are looked at.
+    ("reservation refused", |live, holders| {
+        Ok(Box::new(Refused(Reserved::live(unchanging(live * PAGE), live, holders)?)))
+    }),
+    ("reservation, this host's files", |live, holders| {
+        Ok(Box::new(Reserved::live(Arc::clone(this_host()?.ledger()), live, holders)?))
+    }),
+];
+
+const PAGE: u64 = 4096;
+const PLENTY: u64 = 1 << 50;
+
+/// A grant and its release, or a refusal, with charges live beside it.
+pub(crate) trait Door {
+    fn decide(&mut self) -> Outcome<()>;
+}
+
+/// The ledger alone.
+struct Charges {
+    ledger: Arc<Ledger>,
+    _live: Vec<Charge>,
+}
+
+impl Charges {
+    fn live(ledger: Arc<Ledger>, live: u64) -> Outcome<Self> {
+        let charge = |_| Ok(ledger.charge(demand()).map_err(refused)?.keep());
+        let live = (0..live).map(charge).collect::<Outcome<_>>()?;
+        Ok(Self { ledger, _live: live })
+    }
+}
+
+impl Door for Charges {
+    fn decide(&mut self) -> Outcome<()> {
+        drop(self.ledger.charge(demand()).map_err(refused)?.keep());
+        Ok(())
+    }
+}
+
+/// Reservations, held by processes, with a time to live, or by nobody, in turn.
+struct Reserved {
+    reservations: Reservations,
+    mine: ReservationSpec,
+}
+
+impl Reserved {
+    fn live(ledger: Arc<Ledger>, live: u64, holders: &Holders) -> Outcome<Self> {
+        let reservations = Reservations::new(ledger)?;
+        for n in 0..live {
+            let spec = match n % 5 {
+                0 | 2 => ReservationSpec { pid: holders.pid(n), ..spec() },
+                1 => ReservationSpec { ttl: Some(Duration::from_secs(3600)), ..spec() },
+                _ => spec(),
+            };
+            reservations.reserve(spec)?;
+        }
+        let mine = ReservationSpec { pid: holders.pid(0), ttl: Some(Duration::from_secs(7200)), ..spec() };
+        Ok(Self { reservations, mine })
+    }
+}
+
+impl Door for Reserved {
+    fn decide(&mut self) -> Outcome<()> {
+        let granted = self.reservations.reserve(self.mine.clone())?;
+        self.reservations.release(granted.id)?;
+        Ok(())
+    }
+}
+
+/// No more fits.
+struct Refused(Reserved);
+
+impl Door for Refused {
+    fn decide(&mut self) -> Outcome<()> {
+        match self.0.reservations.reserve(self.0.mine.clone()) {
+            Err(Error::BudgetExceeded(_)) => Ok(()),
+            other => Err(format!("expected a refusal, got {other:?}").into()),
+        }
+    }
+}
+
+/// Processes that hold reservations and do nothing; killed when dropped.
+pub(crate) struct Holders(Vec<Child>);
+
+impl Holders {
+    pub(crate) fn start() -> Outcome<Self> {
+        let sleep = || Command::new("sleep").arg("3600").stdout(Stdio::null()).spawn();
+        Ok(Self((0..2).map(|_| sleep()).collect::<Result<_, _>>()?))
+    }
+
+    fn pid(&self, n: u64) -> Option<u32> {
+        let index = usize::try_from(n).unwrap_or(0) % self.0.len().max(1);
+        self.0.get(index).map(Child::id)
+    }
+}
+
+impl Drop for Holders {
+    fn drop(&mut self) {
+        for holder in &mut self.0 {
+            let _ = holder.kill();
+            let _ = holder.wait();
+        }
+    }
+}
+
+/// A host that costs nothing to read.
+struct Unchanging(AdmissionReading);
+
+impl HostSource for Unchanging {
+    fn read(&self) -> Result<AdmissionReading, HostError> {
+        Ok(self.0.clone())
+    }
+}
+
+fn unchanging(available: u64) -> Arc<Ledger> {
+    let memory =
+        MemInfo { mem_total_bytes: PLENTY, mem_available_bytes: available, available_is_estimated: false };
+    let host = AdmissionReading { memory, cgroup: None, hugepages: Vec::new(), nodes: Vec::new() };
+    Ledger::new(Box::new(Unchanging(host)), Bytes::ZERO)
+}
+
+fn this_host() -> Outcome<HostMemoryAllocator> {
+    Ok(HostMemoryAllocator::new(HostRoot::default(), Bytes::ZERO)?)
+}
+
+/// A page: a hundred thousand of them fit this host.
+fn demand() -> Demand {
+    let (budget, page) = (HOST_BUDGET.to_owned(), Bytes::new(PAGE));
+    let (kind, node) = (MemoryKind::Ordinary, NumaNode::Any);
+    Demand { budget, rank: None, kind, node, requested: page, mapped: page }
+}
+
+fn spec() -> ReservationSpec {
+    let (bytes, holder, backing) = (Bytes::new(PAGE), "engine".to_owned(), Backing::Anonymous);
+    ReservationSpec { bytes, demand: demand(), backing, holder, pid: None, ttl: None }
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "the shape map_err takes")]
+fn refused(refusal: Refusal) -> String {
+    format!("{refusal:?}")
+}
