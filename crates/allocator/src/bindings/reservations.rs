@@ -12,6 +12,7 @@ use super::memory::{Backing, OnHugepageShortage};
 use super::number::{bytes, count, js, js_bytes, js_time, small};
 use super::off_loop::off_loop;
 use super::specs::MemoryWish;
+use super::state::{AnswerRecord, HostState};
 use crate::budget::{Claimant, MemoryKind};
 use crate::error::Error;
 use crate::memory::{HostMemoryAllocator, MemoryRequest};
@@ -107,45 +108,66 @@ pub struct HostReservations {
 
 #[napi]
 impl HostReservations {
-    /// No reservations yet. Throws when the system has no thread or descriptor to watch with.
+    /// With the reservations that were kept. Throws when the system has no thread or descriptor to watch with.
     #[napi(constructor)]
-    pub fn new(allocator: &HostAllocator) -> napi::Result<Self> {
+    pub fn new(allocator: &HostAllocator, state: &HostState) -> napi::Result<Self> {
         let allocator = allocator.core();
-        let reservations = reservation::Reservations::new(Arc::clone(allocator.ledger()));
+        let kept = state.take(|saved| reservation::KeptReservations {
+            records: std::mem::take(&mut saved.reservations),
+            last: saved.last_reservation,
+            same_boot: saved.same_boot,
+        });
+        let ledger = Arc::clone(allocator.ledger());
+        let reservations = reservation::Reservations::restore(ledger, state.store(), &kept);
         let reservations = reservations.map_err(|error| napi::Error::from_reason(error.to_string()))?;
         Ok(Self { allocator, reservations: Arc::new(reservations) })
     }
 
-    /// Counts memory that somebody else maps.
+    /// Counts memory that somebody else maps. The answer is kept with it, its result set to the number.
     #[napi]
-    pub async fn reserve(&self, spec: ReservationSpec) -> napi::Result<Either<ReservationReading, Failure>> {
+    pub async fn reserve(
+        &self,
+        spec: ReservationSpec,
+        answer: Option<AnswerRecord>,
+    ) -> napi::Result<Either<ReservationReading, Failure>> {
         let (allocator, reservations) = (Arc::clone(&self.allocator), Arc::clone(&self.reservations));
-        let reserve = move || reservations.reserve(spec.check(&allocator)?);
+        let reserve = move || reservations.reserve(spec.check(&allocator)?, answer.map(Into::into));
         outcome(off_loop(reserve).await?, js_reservation)
     }
 
     /// The holder has faulted it in.
     #[napi]
-    pub fn commit(&self, id: f64) -> napi::Result<Either<ReservationReading, Failure>> {
-        let committed = count("id", id).and_then(|id| self.reservations.commit(id));
-        outcome(committed, js_reservation)
+    pub async fn commit(&self, id: f64) -> napi::Result<Either<ReservationReading, Failure>> {
+        let reservations = Arc::clone(&self.reservations);
+        let commit = move || count("id", id).and_then(|id| reservations.commit(id));
+        outcome(off_loop(commit).await?, js_reservation)
     }
 
     /// It lasts so many seconds from now.
     #[napi]
-    pub fn renew(&self, id: f64, ttl_seconds: f64) -> napi::Result<Either<ReservationReading, Failure>> {
-        let renew = || {
+    pub async fn renew(&self, id: f64, ttl_seconds: f64) -> napi::Result<Either<ReservationReading, Failure>> {
+        let reservations = Arc::clone(&self.reservations);
+        let renew = move || {
             let (id, ttl) = (count("id", id)?, Duration::from_secs(count("ttl_seconds", ttl_seconds)?));
-            self.reservations.renew(id, ttl)
+            reservations.renew(id, ttl)
         };
-        outcome(renew(), js_reservation)
+        outcome(off_loop(renew).await?, js_reservation)
     }
 
     /// Gives it back.
     #[napi]
-    pub fn release(&self, id: f64) -> napi::Result<Either<ReservationReading, Failure>> {
-        let released = count("id", id).and_then(|id| self.reservations.release(id));
-        outcome(released, js_reservation)
+    pub async fn release(&self, id: f64) -> napi::Result<Either<ReservationReading, Failure>> {
+        let reservations = Arc::clone(&self.reservations);
+        let release = move || count("id", id).and_then(|id| reservations.release(id));
+        outcome(off_loop(release).await?, js_reservation)
+    }
+
+    /// A reservation as it is now, live or ended; undefined when it is not remembered.
+    #[napi]
+    pub async fn find(&self, id: f64) -> napi::Result<Option<ReservationReading>> {
+        let reservations = Arc::clone(&self.reservations);
+        let found = move || reservations.find(count("id", id).ok()?);
+        Ok(off_loop(found).await?.map(js_reservation))
     }
 
     /// The reservations that have ended since this was asked last, each once.

@@ -8,6 +8,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
+use crate::state::ProcessRecord;
 use crate::units::Bytes;
 
 /// A process, held by a pidfd: a later process with the same number is never mistaken for it (pidfd_open(2)).
@@ -37,6 +38,27 @@ impl Holder {
     /// What it faults in from now on counts as faulted in since the grant.
     pub(super) fn granted_now(self) -> Self {
         Self { baseline: Resident::of(self.pid).unwrap_or_default(), ..self }
+    }
+
+    /// The process that `record` tells of, if that is still alive: a later one of the same number is not it.
+    pub(super) fn find(pid: u32, record: &ProcessRecord) -> Option<Self> {
+        let holder = Self::open(pid).ok()?;
+        if start_time(pid) != Some(record.start_time) || !holder.is_alive() {
+            return None;
+        }
+        let ProcessRecord { baseline_ordinary, baseline_hugepages, .. } = *record;
+        let baseline = Resident { ordinary: baseline_ordinary, hugepages: baseline_hugepages };
+        Some(Self { baseline, ..holder })
+    }
+
+    /// How it is found again.
+    pub(super) fn record(&self) -> ProcessRecord {
+        let Resident { ordinary, hugepages } = self.baseline;
+        ProcessRecord {
+            start_time: start_time(self.pid).unwrap_or_default(),
+            baseline_ordinary: ordinary,
+            baseline_hugepages: hugepages,
+        }
     }
 
     pub(super) fn pid(&self) -> u32 {
@@ -87,6 +109,16 @@ impl Resident {
     }
 }
 
+/// When the process started, in clock ticks after the boot: field 22 of proc_pid_stat(5); `None` when it is gone.
+fn start_time(pid: u32) -> Option<u64> {
+    parse_start_time(&std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
+}
+
+/// The name, field 2, is in parentheses and may have blanks and parentheses in it.
+fn parse_start_time(stat: &str) -> Option<u64> {
+    stat.rsplit_once(')')?.1.split_ascii_whitespace().nth(19)?.parse().ok()
+}
+
 fn parse_status(text: &str) -> Resident {
     let kib = |key: &str| {
         let line = text.lines().find_map(|line| line.strip_prefix(key))?;
@@ -109,6 +141,25 @@ mod tests {
         let resident = Resident { ordinary: Bytes::new(128 * 1024), hugepages: Bytes::new(2 << 20) };
         assert_eq!(parse_status(text), resident);
         assert_eq!(parse_status("garbage\nRssAnon: many kB\n"), Resident::default());
+    }
+
+    #[test]
+    fn the_start_time_is_found_behind_any_name() {
+        let rest = "S 1 1 1 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 1 0 98765 1000 200 1844674407";
+        for name in ["python", "a b", "x) (y", ")"] {
+            assert_eq!(parse_start_time(&format!("12 ({name}) {rest}")), Some(98765), "{name}");
+        }
+        assert_eq!(parse_start_time("12 (python) S 1"), None);
+        assert_eq!(parse_start_time(""), None);
+    }
+
+    #[test]
+    fn a_process_is_found_again_and_a_later_one_of_its_number_is_not_it() {
+        let pid = std::process::id();
+        let record = Holder::open(pid).unwrap().granted_now().record();
+        assert_eq!(Holder::find(pid, &record).unwrap().record(), record);
+        let earlier = ProcessRecord { start_time: record.start_time - 1, ..record };
+        assert!(Holder::find(pid, &earlier).is_none());
     }
 
     #[test]

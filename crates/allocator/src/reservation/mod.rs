@@ -11,8 +11,12 @@ mod kernel;
 mod loom_tests;
 mod processes;
 mod record;
+mod restore;
 mod table;
 mod watch;
 
-pub use record::{Reservation, ReservationSpec, ReservationState};
+pub use record::{Reservation, ReservationSpec};
+pub use restore::KeptReservations;
 pub use table::Reservations;
+
+pub use crate::state::ReservationState;

@@ -1,9 +1,10 @@
 //! What a reservation is asked as, and what it is.
 
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use crate::backing::Backing;
-use crate::budget::Demand;
+use crate::budget::{Claimant, Demand, MemoryKind};
+use crate::state::{ProcessRecord, ReservationRecord, ReservationState, since_boot};
 use crate::units::Bytes;
 
 /// Memory that a process wants to map itself.
@@ -21,21 +22,6 @@ pub struct ReservationSpec {
     pub pid: Option<u32>,
     /// How long it lasts unless it is renewed (monotonic).
     pub ttl: Option<Duration>,
-}
-
-/// Where a reservation is in its life.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum ReservationState {
-    /// Counted in full, less what its process has been seen to fault in.
-    Held,
-    /// Its holder has faulted it in: it shows in the host's own figures.
-    Committed,
-    /// Given back by a call.
-    Released,
-    /// Its time ran out.
-    Expired,
-    /// Its process died.
-    OwnerDied,
 }
 
 impl ReservationState {
@@ -67,4 +53,60 @@ pub struct Reservation {
     pub expires_at: Option<SystemTime>,
     /// When it ended; `None` while it lives.
     pub ended_at: Option<SystemTime>,
+}
+
+impl Reservation {
+    /// What is kept of it; `tied_to` is its process, `deadline` when it expires.
+    pub(super) fn record(
+        &self,
+        tied_to: Option<ProcessRecord>,
+        deadline: Option<Instant>,
+    ) -> ReservationRecord {
+        let ReservationSpec { bytes, demand, backing, holder, .. } = &self.spec;
+        ReservationRecord {
+            id: self.id,
+            budget: demand.budget.clone(),
+            rank: demand.rank,
+            bytes: *bytes,
+            mapped: demand.mapped,
+            backing: *backing,
+            hugepage_size: match demand.kind {
+                MemoryKind::Ordinary => None,
+                MemoryKind::Hugepages(size) => Some(size),
+            },
+            node: demand.node,
+            holder: holder.clone(),
+            pid: self.spec.pid,
+            process: tied_to,
+            state: self.state,
+            created_at: self.created_at,
+            expires_at: self.expires_at,
+            deadline: deadline.map(since_boot),
+            ended_at: self.ended_at,
+        }
+    }
+
+    /// The reservation that was kept; nothing of it shows yet.
+    pub(super) fn of(record: &ReservationRecord) -> Self {
+        let ReservationRecord { bytes, mapped, backing, .. } = *record;
+        let (holder, pid) = (record.holder.clone(), record.pid);
+        let demand = Demand {
+            budget: record.budget.clone(),
+            rank: record.rank,
+            claimant: Claimant::Reservation { holder: holder.clone(), pid },
+            kind: record.hugepage_size.map_or(MemoryKind::Ordinary, MemoryKind::Hugepages),
+            node: record.node,
+            requested: bytes,
+            mapped,
+        };
+        Self {
+            id: record.id,
+            spec: ReservationSpec { bytes, demand, backing, holder, pid, ttl: None },
+            state: record.state,
+            resident: Bytes::ZERO,
+            created_at: record.created_at,
+            expires_at: record.expires_at,
+            ended_at: record.ended_at,
+        }
+    }
 }

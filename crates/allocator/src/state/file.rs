@@ -72,6 +72,9 @@ impl StateFile {
 
 impl Store for StateFile {
     fn enqueue(&self, changes: Vec<Change>) -> Ticket {
+        if changes.is_empty() {
+            return Ticket::nothing();
+        }
         match &*lock(&self.writer) {
             Some(writer) => writer.enqueue(changes),
             None => Ticket::refused(&self.path, "it is closed: hostpool is shutting down"),

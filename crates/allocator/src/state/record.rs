@@ -60,7 +60,9 @@ pub struct ReservationRecord {
     pub node: NumaNode,
     /// Who holds it, for people.
     pub holder: String,
-    /// The process whose death ends it.
+    /// The number of the process whose death ends it, for people.
+    pub pid: Option<u32>,
+    /// That process, as long as the reservation lives.
     pub process: Option<ProcessRecord>,
     /// Where it is in its life.
     pub state: ReservationState,
@@ -74,11 +76,10 @@ pub struct ReservationRecord {
     pub ended_at: Option<SystemTime>,
 }
 
-/// A process, as it can be found again: no two have the same number and start time in one boot (proc_pid_stat(5)).
+/// A process, as it can be told from a later one of its number: no two of one number start at the same time in one boot
+/// (proc_pid_stat(5)).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ProcessRecord {
-    /// Its number.
-    pub pid: u32,
     /// When it started, in clock ticks after the boot.
     pub start_time: u64,
     /// What it had faulted in on ordinary pages at the grant.

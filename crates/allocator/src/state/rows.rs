@@ -103,6 +103,7 @@ pub(super) fn reservation(row: &Row<'_>) -> Result<ReservationRecord> {
         hugepage_size: row.get("hugepage_size")?,
         node: row.get("node")?,
         holder: row.get("holder")?,
+        pid: row.get("pid")?,
         process: process(row)?,
         state: row.get("state")?,
         created_at: time(row.get("created_at_ms")?),
@@ -113,10 +114,9 @@ pub(super) fn reservation(row: &Row<'_>) -> Result<ReservationRecord> {
 }
 
 fn process(row: &Row<'_>) -> Result<Option<ProcessRecord>> {
-    let Some(pid) = row.get("pid")? else { return Ok(None) };
+    let Some(start_time) = row.get("start_time")? else { return Ok(None) };
     Ok(Some(ProcessRecord {
-        pid,
-        start_time: row.get("start_time")?,
+        start_time,
         baseline_ordinary: row.get("baseline_ordinary")?,
         baseline_hugepages: row.get("baseline_hugepages")?,
     }))

@@ -23,6 +23,11 @@ impl Ticket {
         Self(Some(answer))
     }
 
+    /// Nothing is to be written.
+    pub(super) fn nothing() -> Self {
+        Self(None)
+    }
+
     /// Blocks until the changes are on disk.
     ///
     /// # Errors
@@ -48,6 +53,6 @@ pub struct Forgetful;
 
 impl Store for Forgetful {
     fn enqueue(&self, _changes: Vec<Change>) -> Ticket {
-        Ticket(None)
+        Ticket::nothing()
     }
 }

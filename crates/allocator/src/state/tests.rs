@@ -36,8 +36,8 @@ fn reservation(id: u64, ended_at: Option<SystemTime>) -> ReservationRecord {
         hugepage_size: Some(Bytes::new(1 << 21)),
         node: NumaNode::Node(1),
         holder: "engine \u{1f600}".to_owned(),
+        pid: Some(4711),
         process: Some(ProcessRecord {
-            pid: 4711,
             start_time: 123_456_789,
             baseline_ordinary: Bytes::new(7),
             baseline_hugepages: Bytes::ZERO,

@@ -169,7 +169,7 @@ fn put_reservation(to: &Transaction<'_>, it: &ReservationRecord, ended_order: &m
         it.hugepage_size,
         it.node,
         it.holder,
-        process.map(|process| process.pid),
+        it.pid,
         process.map(|process| process.start_time),
         process.map(|process| process.baseline_ordinary),
         process.map(|process| process.baseline_hugepages),
