@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use hostpool_allocator::budget::{
+use hostpool_allocator::budget::{Budgets, 
     BudgetChange, BudgetEvent, BudgetEventKind, BudgetTerms, Charge, ChargeEnd, Claimant, Demand,
     HOST_BUDGET, HostSource, Ledger, MemoryKind, PendingCharge, Refusal,
 };
@@ -34,7 +34,7 @@ fn ledger() -> Arc<Ledger> {
     let ledger = Ledger::new(Box::new(Host), Bytes::ZERO);
     for (name, pages, ranks) in [("job-a", 40, 2), ("job-b", 80, 1)] {
         let requested = Some(Bytes::new(pages * PAGE));
-        let _made = ledger.create_budget(name, BudgetTerms { requested, fraction: None, ranks }).unwrap();
+        let _made = Budgets::unkept(Arc::clone(&ledger)).create(name, BudgetTerms { requested, fraction: None, ranks }, false, None).unwrap();
     }
     ledger
 }
@@ -55,9 +55,9 @@ fn charge(ledger: &Arc<Ledger>, demand: Demand) -> Result<Charge, Refusal> {
     ledger.charge(demand).map(PendingCharge::commit)
 }
 
-fn close(ledger: &Ledger, budget: &str, closed: bool) {
+fn close(ledger: &Arc<Ledger>, budget: &str, closed: bool) {
     let change = BudgetChange { admission_closed: Some(Some(closed)), ..Default::default() };
-    ledger.update_budget(budget, &change).unwrap();
+    Budgets::unkept(Arc::clone(ledger)).update(budget, &change).unwrap();
 }
 
 fn all(ledger: &Ledger) -> Vec<BudgetEvent> {
@@ -239,9 +239,9 @@ fn events_of_many_threads_stand_in_the_order_of_the_decisions() {
 fn what_is_given_back_after_a_budget_was_made_anew_is_counted_to_it_alone() {
     let ledger = ledger();
     drop(charge(&ledger, demand("job-b", None, 5)).unwrap());
-    ledger.delete_budget("job-b").unwrap();
+    Budgets::unkept(Arc::clone(&ledger)).delete("job-b").unwrap();
     let terms = BudgetTerms { requested: None, fraction: None, ranks: 1 };
-    let _made = ledger.create_budget("job-b", terms).unwrap();
+    let _made = Budgets::unkept(Arc::clone(&ledger)).create("job-b", terms, false, None).unwrap();
     let _held = charge(&ledger, demand("job-b", None, 7)).unwrap();
     check_against_ledger(&ledger);
 }

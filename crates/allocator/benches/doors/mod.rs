@@ -4,7 +4,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
-use hostpool_allocator::budget::{Charge, Demand, HOST_BUDGET, HostSource, Ledger, MemoryKind, Refusal};
+use hostpool_allocator::budget::{Claimant, Charge, Demand, HOST_BUDGET, HostSource, Ledger, MemoryKind, Refusal};
 use hostpool_allocator::host::{AdmissionReading, HostError, HostRoot, MemInfo};
 use hostpool_allocator::memory::HostMemoryAllocator;
 use hostpool_allocator::reservation::{ReservationSpec, Reservations};
@@ -147,7 +147,8 @@ fn this_host() -> Outcome<HostMemoryAllocator> {
 fn demand() -> Demand {
     let (budget, page) = (HOST_BUDGET.to_owned(), Bytes::new(PAGE));
     let (kind, node) = (MemoryKind::Ordinary, NumaNode::Any);
-    Demand { budget, rank: None, kind, node, requested: page, mapped: page }
+    let claimant = Claimant::HostBuffer(None);
+    Demand { budget, rank: None, claimant, kind, node, requested: page, mapped: page }
 }
 
 fn spec() -> ReservationSpec {

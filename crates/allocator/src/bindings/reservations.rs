@@ -131,7 +131,7 @@ impl HostReservations {
         answer: Option<AnswerRecord>,
     ) -> napi::Result<Either<ReservationReading, Failure>> {
         let (allocator, reservations) = (Arc::clone(&self.allocator), Arc::clone(&self.reservations));
-        let reserve = move || reservations.reserve(spec.check(&allocator)?, answer.map(Into::into));
+        let reserve = move || reservations.reserve_answering(spec.check(&allocator)?, answer.map(Into::into));
         outcome(off_loop(reserve).await?, js_reservation)
     }
 

@@ -1,12 +1,10 @@
 //! The door to budgets: every change is on disk before anybody is told of it.
 
-use std::sync::{Arc, Mutex};
-
 use super::account::{BudgetChange, BudgetReading, BudgetTerms};
 use super::ledger::{Design, Ledger};
 use crate::error::Error;
-use crate::state::{AnswerRecord, BudgetRecord, Change, Store};
-use crate::sync::lock;
+use crate::state::{AnswerRecord, BudgetRecord, Change, Forgetful, Store};
+use crate::sync::{Arc, Mutex, lock};
 
 /// Makes, changes and removes the budgets of a ledger, and keeps them in a store.
 #[derive(Debug)]
@@ -18,6 +16,12 @@ pub struct Budgets {
 }
 
 impl Budgets {
+    /// The budgets of `ledger`; nothing of them is kept.
+    #[must_use]
+    pub fn unkept(ledger: Arc<Ledger>) -> Self {
+        Self::restore(ledger, Arc::new(Forgetful), &[])
+    }
+
     /// The budgets that were kept, and a ledger that has them from here on.
     #[must_use]
     pub fn restore(ledger: Arc<Ledger>, store: Arc<dyn Store>, kept: &[BudgetRecord]) -> Self {
@@ -45,8 +49,7 @@ impl Budgets {
             Design::New(record, reading) => {
                 let put = Change::PutBudget(record.clone());
                 self.save(std::iter::once(put).chain(answer))?;
-                self.ledger.put_budget(&record);
-                Ok(reading)
+                Ok(self.ledger.put_and_read(&record).unwrap_or(reading))
             }
             Design::Exists(reading, differs) if existing_is_fine && differs.is_empty() => {
                 self.save(answer)?;
@@ -68,8 +71,7 @@ impl Budgets {
         let _one_at_a_time = lock(&self.changes);
         let (record, reading) = self.ledger.redesign(name, change)?;
         self.save([Change::PutBudget(record.clone())])?;
-        self.ledger.put_budget(&record);
-        Ok(reading)
+        Ok(self.ledger.put_and_read(&record).unwrap_or(reading))
     }
 
     /// Removes the budget `name`, which must hold nothing, and answers what it was. Nothing can be charged to it while

@@ -218,11 +218,16 @@ impl Ledger {
 
     /// The budget is from here on what the record says. What it holds stays.
     pub(super) fn put_budget(&self, record: &BudgetRecord) {
+        lock(&self.state).put_budget(record);
+    }
+
+    /// As [`put_budget`](Self::put_budget); answers what it is then, no charge later. It is put though the host cannot be
+    /// read.
+    pub(super) fn put_and_read(&self, record: &BudgetRecord) -> Result<BudgetReading, Error> {
         let mut state = lock(&self.state);
-        if record.name == HOST_BUDGET {
-            state.reserve = record.reserve;
-        }
-        state.account_or_new(record).follow(record);
+        state.put_budget(record);
+        let look = self.look(&state)?;
+        Ok(state.figures(&look, state.account(&record.name)?).reading(&record.name))
     }
 
     /// Takes out the budget `name`, which must hold nothing.
@@ -338,6 +343,13 @@ impl State {
             return closed(budget);
         }
         if self.whole.admission_closed { closed(HOST_BUDGET) } else { Ok(()) }
+    }
+
+    fn put_budget(&mut self, record: &BudgetRecord) {
+        if record.name == HOST_BUDGET {
+            self.reserve = record.reserve;
+        }
+        self.account_or_new(record).follow(record);
     }
 
     fn account_or_new(&mut self, record: &BudgetRecord) -> &mut Account {

@@ -6,7 +6,6 @@ use super::super::demand::Claimant;
 use super::*;
 use crate::error::MemoryLimit;
 use crate::host::{HugepagePool, MemInfo, NodeMemInfo, NodeMemory};
-use crate::state::Forgetful;
 use crate::units::NumaNode;
 
 const GIB: u64 = 1 << 30;
@@ -188,7 +187,7 @@ fn of(budget: &str, rank: u32, bytes: u64) -> Demand {
 }
 
 fn budgets(ledger: &Arc<Ledger>) -> Budgets {
-    Budgets::restore(Arc::clone(ledger), Arc::new(Forgetful), &[])
+    Budgets::unkept(Arc::clone(ledger))
 }
 
 fn make(ledger: &Arc<Ledger>, name: &str, terms: BudgetTerms) -> Result<BudgetReading, Error> {

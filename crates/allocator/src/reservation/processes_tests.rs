@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::process::{Child, Command};
 
 use super::*;
-use crate::budget::HOST_BUDGET;
+use crate::budget::{Claimant, HOST_BUDGET};
 use crate::units::NumaNode;
 
 const MIB: u64 = 1 << 20;
@@ -36,7 +36,8 @@ fn at(bytes: u64) -> Resident {
 
 fn demand(kind: MemoryKind) -> Demand {
     let (budget, bytes) = (HOST_BUDGET.to_owned(), Bytes::mebibytes(1));
-    Demand { budget, rank: None, kind, node: NumaNode::Any, requested: bytes, mapped: bytes }
+    let claimant = Claimant::HostBuffer(None);
+    Demand { budget, rank: None, claimant, kind, node: NumaNode::Any, requested: bytes, mapped: bytes }
 }
 
 /// Ties a reservation of 1 MiB to a process that has faulted in so much.

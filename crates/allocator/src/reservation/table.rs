@@ -70,13 +70,24 @@ impl Reservations {
         Ok(Self { ledger, table, watch })
     }
 
-    /// Counts `spec` in the ledger until it ends; `answer` is kept with it, its result set to the number. Blocks until it is
-    /// on disk.
+    /// Counts `spec` in the ledger until it ends. Blocks until it is on disk.
     ///
     /// # Errors
     /// BUDGET_EXCEEDED, BUDGET_ADMISSION_CLOSED, NOT_FOUND for the budget, or INVALID_ARGUMENT for no bytes, a process that is not there, or a time to live
     /// of nothing or above a year; STATE_NOT_SAVED. Nothing is counted then.
-    pub fn reserve(&self, spec: ReservationSpec, answer: Option<AnswerRecord>) -> Result<Reservation, Error> {
+    pub fn reserve(&self, spec: ReservationSpec) -> Result<Reservation, Error> {
+        self.reserve_answering(spec, None)
+    }
+
+    /// As [`reserve`](Self::reserve); `answer` is kept with it, its result set to the number.
+    ///
+    /// # Errors
+    /// The same.
+    pub fn reserve_answering(
+        &self,
+        spec: ReservationSpec,
+        answer: Option<AnswerRecord>,
+    ) -> Result<Reservation, Error> {
         check(&spec)?;
         let holder = spec.pid.map(Holder::open).transpose().map_err(|errno| no_process(spec.pid, errno))?;
         let charge =

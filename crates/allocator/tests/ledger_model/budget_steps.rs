@@ -1,6 +1,6 @@
 //! Budgets: made, changed, removed.
 
-use hostpool_allocator::budget::{BudgetChange, BudgetTerms, CreatedBudget};
+use hostpool_allocator::budget::{BudgetChange, BudgetTerms};
 use hostpool_allocator::{Bytes, Error, MAX_COUNT};
 
 use super::budget::Budget;
@@ -10,27 +10,26 @@ use super::step::{Change, Terms};
 
 impl Pair {
     pub(crate) fn create(&mut self, name: &'static str, terms: Terms) {
-        let made = self.ledger.create_budget(name, budget_terms(terms));
+        let made = self.budgets.create(name, budget_terms(terms), false, None);
         if let Some(field) = wrong_term(terms) {
             return assert_invalid(&made, field);
         }
         let Some(weather) = self.model.weather.clone() else { return assert_unreadable(&made) };
-        match made.unwrap() {
-            CreatedBudget::Exists { reading: found, differs } => {
-                assert_eq!(differs, differences(self.model.budget(name).unwrap(), terms));
-                assert_eq!(reading(&found), self.model.reading(&weather, name));
-            }
-            CreatedBudget::Made(made) => {
-                assert!(self.model.budget(name).is_none());
-                let size = self.model.size_of(&weather, terms.requested, terms.fraction, 0);
-                self.model.named.insert(name, Budget::of(terms, size));
-                assert_eq!(reading(&made), self.model.reading(&weather, name));
-            }
+        if let Some(budget) = self.model.budget(name) {
+            let expected = differences(budget, terms);
+            let Err(Error::NameTaken { differs, .. }) = made else { panic!("{made:?}") };
+            assert_eq!(differs, expected);
+            let found = self.budgets.create(name, budget_terms(terms), true, None);
+            assert_eq!(found.is_ok(), differs.is_empty());
+            return found.iter().for_each(|found| assert_eq!(reading(found), self.model.reading(&weather, name)));
         }
+        let size = self.model.size_of(&weather, terms.requested, terms.fraction, 0);
+        self.model.named.insert(name, Budget::of(terms, size));
+        assert_eq!(reading(&made.unwrap()), self.model.reading(&weather, name));
     }
 
     pub(crate) fn update(&mut self, name: &'static str, change: &Change) {
-        let updated = self.ledger.update_budget(name, &budget_change(change));
+        let updated = self.budgets.update(name, &budget_change(change));
         if let Some(field) = wrong_change(change) {
             return assert_invalid(&updated, field);
         }
@@ -62,7 +61,7 @@ impl Pair {
     }
 
     pub(crate) fn delete(&mut self, name: &'static str) {
-        let deleted = self.ledger.delete_budget(name);
+        let deleted = self.budgets.delete(name);
         if name == "host" {
             return assert_invalid(&deleted, "name");
         }

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use hostpool_allocator::Bytes;
-use hostpool_allocator::budget::{BudgetReading, Ledger, RankShare};
+use hostpool_allocator::budget::{Budgets, BudgetReading, Ledger, RankShare};
 use hostpool_allocator::reservation::Reservations;
 
 use super::budget::Reading;
@@ -15,6 +15,7 @@ use super::weather::{HUGE, TestHost, Weather};
 pub(crate) struct Pair {
     host: TestHost,
     pub(crate) ledger: Arc<Ledger>,
+    pub(crate) budgets: Budgets,
     pub(crate) reservations: Reservations,
     pub(crate) model: Model,
     /// What is held for each live charge of the model.
@@ -27,7 +28,8 @@ impl Pair {
         host.set(Some(&weather));
         let ledger = Ledger::new(Box::new(host.clone()), Bytes::new(DEFAULT_RESERVE));
         let reservations = Reservations::new(Arc::clone(&ledger)).unwrap();
-        Self { host, ledger, reservations, model: Model::new(weather), held: Vec::new() }
+        let budgets = Budgets::unkept(Arc::clone(&ledger));
+        Self { host, ledger, budgets, reservations, model: Model::new(weather), held: Vec::new() }
     }
 
     pub(crate) fn apply(&mut self, step: Step) {
@@ -115,7 +117,7 @@ impl Pair {
             }
         }
         for name in self.model.named.keys() {
-            assert!(self.ledger.delete_budget(name).is_ok(), "nothing holds it back");
+            assert!(self.budgets.delete(name).is_ok(), "nothing holds it back");
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::thread;
 
-use hostpool_allocator::budget::{BudgetChange, BudgetTerms, HOST_BUDGET};
+use hostpool_allocator::budget::{Budgets, BudgetChange, BudgetTerms, HOST_BUDGET};
 use hostpool_allocator::memory::{HostMemoryAllocator, MemoryWish, OnHugepageShortage};
 use hostpool_allocator::pool::{
     Layout, MAX_GROUP_POOLS, PagesPerAnchorPage, PoolGroup, PoolGroupMember, PoolGroupSpec,
@@ -51,7 +51,7 @@ pub(crate) fn two(anchor_pages: Option<u64>, backing: Backing) -> PoolGroupSpec 
 
 pub(crate) fn cap(allocator: &HostMemoryAllocator, bytes: u64) {
     let change = BudgetChange { requested: Some(Some(Bytes::new(bytes))), ..Default::default() };
-    allocator.ledger().update_budget(HOST_BUDGET, &change).unwrap();
+    Budgets::unkept(Arc::clone(allocator.ledger())).update(HOST_BUDGET, &change).unwrap();
 }
 
 fn insufficient<T>(outcome: Result<T, Error>) -> InsufficientHostMemory {
@@ -139,7 +139,7 @@ fn a_budget_that_is_split_holds_a_group_to_the_share_of_its_rank() {
     let _alone = alone();
     let (_root, allocator) = believing(64 * MIB, 0);
     let terms = BudgetTerms { requested: Some(Bytes::new(20 * MIB)), fraction: None, ranks: 2 };
-    allocator.ledger().create_budget("job", terms).unwrap();
+    Budgets::unkept(Arc::clone(allocator.ledger())).create("job", terms, false, None).unwrap();
     let of_rank = |rank| PoolGroupSpec { budget: "job".to_owned(), rank, ..two(None, Backing::Anonymous) };
     let made = PoolGroup::allocate(&allocator, &of_rank(Some(1))).unwrap();
     assert_eq!(made.anchor_pages, 4);
@@ -151,7 +151,7 @@ fn a_budget_that_is_split_holds_a_group_to_the_share_of_its_rank() {
     let nowhere = PoolGroup::allocate(&allocator, &of_rank(None)).err();
     assert!(matches!(nowhere, Some(Error::InvalidArgument { field: "rank", .. })));
     let closed = BudgetChange { admission_closed: Some(Some(true)), ..Default::default() };
-    allocator.ledger().update_budget("job", &closed).unwrap();
+    Budgets::unkept(Arc::clone(allocator.ledger())).update("job", &closed).unwrap();
     let refused = PoolGroup::allocate(&allocator, &of_rank(Some(0))).err();
     assert!(matches!(refused, Some(Error::BudgetAdmissionClosed { budget }) if budget == "job"));
 }

@@ -1,6 +1,6 @@
 //! Every way memory is refused: the type, the figures, and nothing left behind.
 
-use hostpool_allocator::budget::{BudgetChange, HOST_BUDGET};
+use hostpool_allocator::budget::{Budgets, BudgetChange, HOST_BUDGET};
 use hostpool_allocator::memory::{
     HostBuffer, HostBufferSpec, HostMemoryAllocator, MemoryWish, OnHugepageShortage,
 };
@@ -63,14 +63,14 @@ fn equal_to_the_budget_fits_and_one_byte_more_does_not() {
     for layout in LAYOUTS {
         let allocator = allocator();
         let change = BudgetChange { requested: Some(Some(Bytes::new(cap))), ..Default::default() };
-        allocator.ledger().update_budget(HOST_BUDGET, &change).unwrap();
+        Budgets::unkept(Arc::clone(allocator.ledger())).update(HOST_BUDGET, &change).unwrap();
         let spec = |item_bytes| V4PagedPoolSpec { layout, ..pool_spec(1, 1, item_bytes, Backing::Anonymous) };
         drop(V4PagedHostPool::allocate(&allocator, spec(cap)).unwrap());
         let page_more =
             insufficient(V4PagedHostPool::allocate(&allocator, spec(cap.next_multiple_of(4096) + 1)));
         assert_eq!(page_more.limited_by, MemoryLimit::BudgetCap);
         let whole = BudgetChange { requested: Some(Some(Bytes::new(245 * 4096))), ..Default::default() };
-        allocator.ledger().update_budget(HOST_BUDGET, &whole).unwrap();
+        Budgets::unkept(Arc::clone(allocator.ledger())).update(HOST_BUDGET, &whole).unwrap();
         assert!(V4PagedHostPool::allocate(&allocator, spec(245 * 4096)).is_ok());
         let byte_more = insufficient(V4PagedHostPool::allocate(&allocator, spec(245 * 4096 + 1)));
         assert_eq!(byte_more.available.get(), 245 * 4096);
@@ -104,7 +104,7 @@ fn a_cap_refuses_a_buffer_as_a_budget_and_the_host_as_a_buffer() {
     let _alone = alone();
     let allocator = allocator();
     let change = BudgetChange { requested: Some(Some(Bytes::new(MIB))), ..Default::default() };
-    allocator.ledger().update_budget(HOST_BUDGET, &change).unwrap();
+    Budgets::unkept(Arc::clone(allocator.ledger())).update(HOST_BUDGET, &change).unwrap();
     let Err(Error::BudgetExceeded(exceeded)) = buffer(&allocator, 2 * MIB, wish(Backing::Anonymous)) else {
         panic!("expected BUDGET_EXCEEDED")
     };

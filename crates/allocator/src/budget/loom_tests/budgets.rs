@@ -12,7 +12,7 @@ fn terms(cap: u64) -> BudgetTerms {
 /// A host of four pages and the budget "job" of two.
 fn ledger_with_job() -> Arc<Ledger> {
     let ledger = ModelHost::new(4, 0).ledger();
-    ledger.create_budget(JOB, terms(2)).unwrap();
+    Budgets::unkept(Arc::clone(&ledger)).create(JOB, terms(2), false, None).unwrap();
     ledger
 }
 
@@ -30,7 +30,7 @@ fn a_charge_never_stands_on_a_deleted_budget() {
         let ledger = ledger_with_job();
         let deleting = {
             let ledger = Arc::clone(&ledger);
-            spawn(move || ledger.delete_budget(JOB))
+            spawn(move || Budgets::unkept(ledger).delete(JOB))
         };
         let charge = ledger.charge(of_job(2));
         match deleting.join().unwrap() {
@@ -50,8 +50,9 @@ fn a_budget_of_the_same_name_starts_with_nothing_whoever_lets_go_meanwhile() {
         let ledger = ledger_with_job();
         let first = ledger.charge(of_job(2)).unwrap().commit();
         let letting_go = spawn(move || drop(first));
-        let renewed = ledger.delete_budget(JOB).is_ok();
-        let made = matches!(ledger.create_budget(JOB, terms(2)).unwrap(), CreatedBudget::Made(_));
+        let budgets = Budgets::unkept(Arc::clone(&ledger));
+        let renewed = budgets.delete(JOB).is_ok();
+        let made = budgets.create(JOB, terms(2), false, None).is_ok();
         assert_eq!(made, renewed);
         letting_go.join().unwrap();
         let second = ledger.charge(of_job(2)).unwrap();
@@ -68,7 +69,7 @@ fn a_charge_and_a_lowered_cap_agree_on_who_came_first() {
         let lowering = {
             let ledger = Arc::clone(&ledger);
             let change = BudgetChange { requested: Some(Some(pages(1))), ..BudgetChange::default() };
-            spawn(move || ledger.update_budget(JOB, &change).unwrap())
+            spawn(move || Budgets::unkept(ledger).update(JOB, &change).unwrap())
         };
         let charge = ledger.charge(of_job(2)).ok();
         let lowered = lowering.join().unwrap();
@@ -87,7 +88,7 @@ fn nothing_is_granted_once_admission_is_closed() {
         let closing = {
             let ledger = Arc::clone(&ledger);
             let change = BudgetChange { admission_closed: Some(Some(true)), ..BudgetChange::default() };
-            spawn(move || ledger.update_budget(JOB, &change).unwrap())
+            spawn(move || Budgets::unkept(ledger).update(JOB, &change).unwrap())
         };
         let charge = ledger.charge(of_job(1));
         let closed = closing.join().unwrap();
@@ -104,22 +105,21 @@ fn nothing_is_granted_once_admission_is_closed() {
 }
 
 #[test]
-fn of_two_that_make_a_budget_one_makes_it_and_both_see_the_same() {
+fn of_two_that_make_a_budget_one_makes_it_and_the_other_is_told() {
     loom::model(|| {
         let ledger = ModelHost::new(4, 0).ledger();
+        let budgets = Arc::new(Budgets::unkept(Arc::clone(&ledger)));
         let other = {
-            let ledger = Arc::clone(&ledger);
-            spawn(move || ledger.create_budget(JOB, terms(1)).unwrap())
+            let budgets = Arc::clone(&budgets);
+            spawn(move || budgets.create(JOB, terms(1), false, None))
         };
-        let mine = ledger.create_budget(JOB, terms(3)).unwrap();
-        let (made, found) = match (mine, other.join().unwrap()) {
-            (CreatedBudget::Made(made), CreatedBudget::Exists { reading, differs })
-            | (CreatedBudget::Exists { reading, differs }, CreatedBudget::Made(made)) => {
-                assert_eq!(differs, ["requested_bytes"]);
-                (made, reading)
-            }
+        let mine = budgets.create(JOB, terms(3), false, None);
+        let (made, refused) = match (mine, other.join().unwrap()) {
+            (Ok(made), Err(refused)) | (Err(refused), Ok(made)) => (made, refused),
             both => panic!("{both:?}"),
         };
-        assert_eq!(made, found);
+        let Error::NameTaken { differs, .. } = refused else { panic!("{refused}") };
+        assert_eq!(differs, ["requested_bytes"]);
+        assert_eq!(ledger.budget(JOB).unwrap().unwrap(), made);
     });
 }
