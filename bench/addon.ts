@@ -1,6 +1,6 @@
 // What a slot operation costs through the addon, beside the obvious rival in JS: an array used as a free list, which
 // hands out pages one by one and loses their neighbourhood. Medians of warmed batches, the two taking turns.
-import { HostAllocator, type SlotRange } from '../native/index.js';
+import { HostAllocator, HostState, type SlotRange } from '../native/index.js';
 
 const BATCH = 200;
 const WARM_BATCHES = 10;
@@ -12,7 +12,7 @@ interface Pages {
   pair(pages: number): number;
 }
 
-const allocator = new HostAllocator({ hostRoot: '/', reserveBytes: 0 });
+const allocator = new HostAllocator({ hostRoot: '/', reserveBytes: 0 }, new HostState());
 
 console.log('slots through the addon, ns for taking pages and giving them back (runs handed out)');
 console.log(

@@ -1,5 +1,8 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 
 /** A server process for a bench. */
@@ -11,8 +14,15 @@ export interface BenchServer {
 
 /** Starts `command` and waits for its log to say where it listens. Logs what `npm start` would. */
 export async function spawnServer(command: string, args: string[]): Promise<BenchServer> {
+  const state = mkdtempSync(join(tmpdir(), 'hostpool-bench-'));
   const child = spawn(command, args, {
-    env: { ...process.env, HOSTPOOL_PORT: '0', HOSTPOOL_LOG_LEVEL: 'info', HOSTPOOL_RESERVE: '0' },
+    env: {
+      ...process.env,
+      HOSTPOOL_PORT: '0',
+      HOSTPOOL_LOG_LEVEL: 'info',
+      HOSTPOOL_RESERVE: '0',
+      HOSTPOOL_STATE_DIR: state,
+    },
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   const url = await listening(child);
@@ -22,6 +32,7 @@ export async function spawnServer(command: string, args: string[]): Promise<Benc
     stop: async () => {
       child.kill('SIGTERM');
       await once(child, 'exit');
+      rmSync(state, { recursive: true });
     },
   };
 }

@@ -1,4 +1,4 @@
-import { HostAllocator, HostReservations } from '../../native/index.js';
+import { HostAllocator, HostReservations, HostState } from '../../native/index.js';
 import type { Door } from './compare.js';
 import { smallHostRoot } from './host-root.js';
 import { fill, PAGE } from './live-charges.js';
@@ -8,7 +8,8 @@ const SECONDS = 1;
 /** Decisions through the addon, in this process. */
 export async function openAddon(live: number): Promise<Door> {
   const root = smallHostRoot();
-  const reservations = new HostReservations(new HostAllocator({ hostRoot: root.path, reserveBytes: 0 }));
+  const state = new HostState();
+  const reservations = new HostReservations(new HostAllocator({ hostRoot: root.path, reserveBytes: 0 }, state), state);
   await fill(live, (spec) => reservations.reserve(spec));
   root.becomeThisHost();
   return {

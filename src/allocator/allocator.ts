@@ -22,7 +22,7 @@ export interface AllocatorOptions {
   /** Host memory that is never promised. */
   reserveBytes: number;
   /** The folder of what outlives the process; undefined keeps nothing. */
-  stateDir: string | undefined;
+  stateDir?: string | undefined;
   log: ServiceLog;
 }
 

@@ -1,4 +1,5 @@
-import type { Failure, MemoryPlacement, PrefaultProgress } from '../../native/index.js';
+import type { MemoryPlacement, PrefaultProgress } from '../../native/index.js';
+import type { Failure } from './failure.js';
 
 /** The life of a pool or buffer. */
 export type PoolState = 'Allocating' | 'Prefaulting' | 'Ready' | 'Failed' | 'Destroying';

@@ -1,4 +1,5 @@
-import type { Failure, MemoryPlacement } from '../../native/index.js';
+import type { MemoryPlacement } from '../../native/index.js';
+import type { Failure } from './failure.js';
 import type { ServiceLog } from './service-deps.js';
 
 /** Tells operators of memory that did not get the backing it asked for. Says nothing when it did. */

@@ -14,6 +14,6 @@ export function unmapped(memory: MemoryRequest): MemoryPlacement {
   const { backing, numaNode } = memory;
   const placement = { requestedBacking: backing, actualBacking: backing, fellBack: false, numaNode };
   const alignment = pageBytes(memory);
-  const none = { mappedBytes: 0, mappings: 0 };
-  return isHugetlb(backing) ? { ...placement, ...none, alignment, hugepageSize: alignment } : { ...placement, ...none, alignment };
+  const none = { ...placement, mappedBytes: 0, mappings: 0, alignment };
+  return isHugetlb(backing) ? { ...none, hugepageSize: alignment } : none;
 }

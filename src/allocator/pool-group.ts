@@ -8,6 +8,7 @@ import {
 import { type Failure, type FailureOf, invalidArgument, isFailure, type Outcome } from './failure.js';
 import { checkName, MAX_NAME_LENGTH } from './names.js';
 import type { LogicalPoolEntry, PagedPoolEntry, PoolEntry } from './pool.js';
+import type { Repeatable } from './repeats.js';
 import {
   type IfExists,
   type LogicalPoolRequest,
@@ -31,7 +32,7 @@ export interface PoolGroupRequest {
 }
 
 /** A group to make. */
-export interface CreatePoolGroupRequest extends PoolGroupRequest {
+export interface CreatePoolGroupRequest extends PoolGroupRequest, Repeatable {
   wait: boolean;
   ifExists: IfExists;
 }

@@ -22,8 +22,9 @@ import {
 } from './pool-group.js';
 import type { Pools } from './pools.js';
 import type { Registry } from './registry.js';
+import { type AnswerFor, madeAndGone } from './repeats.js';
 import type { ServiceDeps } from './service-deps.js';
-import type { PagedPoolRequest } from './specification.js';
+import { identityOf, type PagedPoolRequest } from './specification.js';
 
 /** Makes pools that grow together: all of them or none. Once made they are ordinary pools. */
 export class PoolGroups {
@@ -46,10 +47,24 @@ export class PoolGroups {
    * and leaves nothing on failure; without, once all are mapped, and a pool that fails later stays visible.
    */
   create(request: CreatePoolGroupRequest): Promise<Outcome<PoolGroup>> {
-    return this.deps.activity.track(() => this.#create(request));
+    const doing = {
+      operation: 'createPoolGroup',
+      key: request.idempotencyKey,
+      request: identityOf(request),
+      first: (answerFor: AnswerFor) => this.#create(request, answerFor),
+      resultOf,
+      again: (ids: string) => this.#again(JSON.parse(ids) as string[], request.wait),
+    };
+    return this.deps.activity.track(() => this.deps.repeats.once(doing));
   }
 
-  async #create(request: CreatePoolGroupRequest): Promise<Outcome<PoolGroup>> {
+  async #again(ids: string[], wait: boolean): Promise<Outcome<PoolGroup>> {
+    const group = groupOf(ids.map((id) => this.registry.get(id) ?? madeAndGone('pool', id)));
+    if (!wait || isFailure(group)) return group;
+    return (await firstFailure(group.pools, () => undefined)) ?? group;
+  }
+
+  async #create(request: CreatePoolGroupRequest, answerFor: AnswerFor): Promise<Outcome<PoolGroup>> {
     const invalid = checkPools(request) ?? checkAnchor(request);
     if (invalid !== undefined) return invalid;
     const names = groupMembers(request, undefined).map(({ name }) => name);
@@ -57,14 +72,14 @@ export class PoolGroups {
     if (holders.some((holder) => holder !== undefined)) return existingGroup(request, holders);
     const full = this.registry.checkRoomFor(names.length);
     if (full !== undefined) return { ...full, field: 'pools' };
-    const group = await this.#make(request);
+    const group = await this.#make(request, answerFor);
     return request.wait && !isFailure(group) ? this.#readyOrNone(group) : group;
   }
 
   /** All names are free: they are taken at once, before anything is mapped. */
-  async #make(request: CreatePoolGroupRequest): Promise<Outcome<PoolGroup>> {
+  async #make(request: CreatePoolGroupRequest, answerFor: AnswerFor): Promise<Outcome<PoolGroup>> {
     const members = groupMembers(request, request.anchorPages);
-    const mapped = Promise.resolve().then(() => this.#map(request, members));
+    const mapped = Promise.resolve().then(() => this.#map(request, members, answerFor));
     const creating = members.map(({ name, specification }, index) => {
       const make = async () => nth(await mapped, index);
       return this.registry.create({ name, ifExists: 'Error', specification, make });
@@ -72,7 +87,12 @@ export class PoolGroups {
     return groupOf(await Promise.all(creating));
   }
 
-  async #map(request: CreatePoolGroupRequest, members: NamedSpecification[]): Promise<Outcome<PoolEntry[]>> {
+  /** All of them are on disk together, or none is. */
+  async #map(
+    request: CreatePoolGroupRequest,
+    members: NamedSpecification[],
+    answerFor: AnswerFor,
+  ): Promise<Outcome<PoolEntry[]>> {
     const { native, log } = this.deps;
     const group = await native.mapPoolGroup(groupSpec(request));
     if (isFailure(group)) return ofGroup(await withMemoryContext(native, group, request.memory));
@@ -80,22 +100,24 @@ export class PoolGroups {
     const pools = group.pools.map((pool, index) => {
       const member = request.pools[index] as (typeof request.pools)[number];
       logFallBack(log, 'pool', member.name, pool.placement());
-      return this.#addPaged(pool, memberRequest(request, member, pool.stats().pageCount));
+      return this.#paged(pool, memberRequest(request, member, pool.stats().pageCount));
     });
-    return [...pools, this.#addAnchor(group, request)];
+    const anchor = this.#anchor(group, request);
+    const answer = answerFor(resultOf({ anchor, pools }));
+    return this.registry.add<PoolEntry>([...pools, anchor], { keepFailed: !request.wait, answer });
   }
 
-  #addPaged(native: V4PagedHostPool, request: PagedPoolRequest): PagedPoolEntry {
+  #paged(native: V4PagedHostPool, request: PagedPoolRequest): PagedPoolEntry {
     const life = new MemoryLife(native, request.memory.prefault);
     const { requestedBytes } = native;
-    const entry = { ...this.registry.newEntry(request.name), request, requestedBytes, life };
-    return this.registry.add({ kind: 'V4PagedHostPool', ...entry }, !request.wait);
+    const { name } = request;
+    return { kind: 'V4PagedHostPool', ...this.registry.newIdentity(), name, request, requestedBytes, life };
   }
 
-  #addAnchor({ anchor: native, anchorPages }: MappedPoolGroup, request: CreatePoolGroupRequest): LogicalPoolEntry {
+  #anchor({ anchor: native, anchorPages }: MappedPoolGroup, request: CreatePoolGroupRequest): LogicalPoolEntry {
     const asked = anchorRequest(request, anchorPages);
-    const entry = { ...this.registry.newEntry(asked.name), request: asked, native, life: undefined };
-    return this.registry.add({ kind: 'LogicalHostPool', ...entry }, false);
+    const { name } = asked;
+    return { kind: 'LogicalHostPool', ...this.registry.newIdentity(), name, request: asked, native, life: undefined };
   }
 
   /** Waits until all are ready. When one fails the others are stopped, and all of them are given back. */
@@ -116,6 +138,11 @@ export class PoolGroups {
   async #giveBack({ anchor, pools }: PoolGroup): Promise<void> {
     await Promise.all([anchor, ...pools].map(({ id }) => this.pools.destroy(id)));
   }
+}
+
+/** The ids of a group, the anchor's last: what a repeat finds it by. */
+function resultOf({ anchor, pools }: Pick<PoolGroup, 'anchor' | 'pools'>): string {
+  return JSON.stringify([...pools, anchor].map(({ id }) => id));
 }
 
 /** The sizes of a group that was to be the largest are known once it is mapped: whoever asks for a name is told of them. */

@@ -13,7 +13,7 @@ const MAX_KEY_LENGTH = 255;
 
 /** What a request that may be repeated says about itself. */
 export interface Repeatable {
-  readonly idempotencyKey: string | undefined;
+  readonly idempotencyKey?: string | undefined;
 }
 
 /** A request under its key, and how it is answered the first time and again. */

@@ -42,6 +42,7 @@ export class State {
     answer?: AnswerRecord | undefined;
   }): Promise<Failure | undefined> {
     const { put = [], drop = [], answer } = changes;
+    if (this.path === undefined) return undefined;
     return (await this.native.save(answer === undefined ? { put, drop } : { put, drop, answer })) ?? undefined;
   }
 

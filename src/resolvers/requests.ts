@@ -30,8 +30,8 @@ export function poolGroupRequest({ memory, rank, anchorPages, ...rest }: PoolGro
 
 /** The service's request for a group. */
 export function createPoolGroupRequest({ anchor, ...rest }: CreatePoolGroupInput): CreatePoolGroupRequest {
-  const { wait, ifExists } = rest;
-  return { ...poolGroupRequest(rest), anchor: anchor ?? undefined, wait, ifExists };
+  const { wait, ifExists, idempotencyKey } = repeatable(rest);
+  return { ...poolGroupRequest(rest), anchor: anchor ?? undefined, wait, ifExists, idempotencyKey };
 }
 
 /** The service's request for a host buffer. */

@@ -7,6 +7,8 @@ import type { CreatePoolGroupRequest, PoolGroup } from '../../src/allocator/pool
 import { PoolGroups } from '../../src/allocator/pool-groups.js';
 import { Pools } from '../../src/allocator/pools.js';
 import { MAX_LIVE, Registry } from '../../src/allocator/registry.js';
+import { Repeats } from '../../src/allocator/repeats.js';
+import { State } from '../../src/allocator/state.js';
 
 const prefaultFailed = { kind: 'HostBufferAllocationFailed', reason: 'PrefaultFailed' } as Failure;
 const cancelled = { kind: 'HostBufferAllocationFailed', reason: 'Cancelled' } as Failure;
@@ -53,7 +55,8 @@ function open() {
   let mapping: () => Promise<typeof mapped | Failure> = async () => mapped;
   const native = { mapPoolGroup: () => mapping() } as unknown as HostAllocator;
   const log = { info: () => undefined, warn: () => undefined, error: () => undefined };
-  const deps = { native, log, now: () => new Date(), activity: new Activity() };
+  const state = new State(undefined);
+  const deps = { native, log, now: () => new Date(), activity: new Activity(), state, repeats: new Repeats(state) };
   const registry = new Registry<PoolEntry>('pool', 'pool', deps);
   const service = new Pools(deps, registry);
   const groups = new PoolGroups(deps, service, registry);
@@ -163,7 +166,8 @@ describe('the names of a group', () => {
 
   it('can be no more than there is room for', async () => {
     const { registry, groups } = open();
-    const make = async () => registry.add({ ...registry.newEntry('x'), kind: 'LogicalHostPool' } as PoolEntry, false);
+    const entry = () => ({ ...registry.newIdentity(), name: 'x', kind: 'LogicalHostPool', request: {} }) as PoolEntry;
+    const make = () => registry.addOne(entry(), { keepFailed: false });
     const creation = { name: undefined, ifExists: 'Error', specification: {}, make } as const;
     await Promise.all(Array.from({ length: MAX_LIVE - 3 }, () => registry.create(creation)));
     const refused = await groups.create(request());

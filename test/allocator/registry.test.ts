@@ -5,6 +5,7 @@ import { type Allocator, createAllocator } from '../../src/allocator/allocator.j
 import { isFailure } from '../../src/allocator/failure.js';
 import { type Mapping, MemoryLife } from '../../src/allocator/lifecycle.js';
 import { MAX_FAILED, MAX_LIVE, type Registered, Registry } from '../../src/allocator/registry.js';
+import { State } from '../../src/allocator/state.js';
 import { plainHost } from '../testkit/host-root.js';
 
 const log = pino({ level: 'silent' });
@@ -25,11 +26,12 @@ function mapping(prefaulted: Failure | undefined, unmap: Promise<unknown> = Prom
 }
 
 async function add(registry: Registry<Registered>, life: MemoryLife<Mapping>, keepFailed = false): Promise<Registered> {
-  const make = async () => registry.add({ ...registry.newEntry(undefined), life }, keepFailed);
+  const entry = { ...registry.newIdentity(), kind: 'Thing', name: undefined, request: {}, life };
+  const make = () => registry.addOne(entry, { keepFailed });
   return (await registry.create({ name: undefined, ifExists: 'Error', specification: {}, make })) as Registered;
 }
 
-const newRegistry = () => new Registry<Registered>('pool', 'pool', { log, now: () => new Date() });
+const newRegistry = () => new Registry<Registered>('pool', 'pool', { log, now: () => new Date(), state: new State(undefined) });
 
 describe('failed entries', () => {
   it('let go of the addon, keep their figures, and the oldest go when there are too many', async () => {
@@ -64,7 +66,7 @@ describe('removing all', () => {
     const entry = await add(registry, new MemoryLife(mapping(undefined, unmap), false));
     const order: string[] = [];
     void registry.remove(entry).then(() => order.push('removed'));
-    const removing = registry.removeAll().then(() => order.push('all removed'));
+    const removing = registry.unmapAll().then(() => order.push('all removed'));
     await new Promise(setImmediate);
     expect(order).toEqual([]);
     unmapped();

@@ -1,5 +1,8 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { onTestFinished, vi } from 'vitest';
@@ -83,9 +86,21 @@ export async function startServerForTest(
   return server;
 }
 
-/** Starts the entry point with only these variables beside the machine's own, and without any of the caller's. */
+/** A new, empty folder for what outlives a server. */
+export function stateFolder(): string {
+  return mkdtempSync(join(tmpdir(), 'hostpool-state-'));
+}
+
+/**
+ * Starts the entry point with only these variables beside the machine's own, and without any of the caller's; with a state
+ * of its own, unless they say where that is.
+ */
 export function spawnMain(args: string[], env: Record<string, string>, command: string[] = []): ChildProcess {
   const inherited = Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith('HOSTPOOL_')));
   const [program = process.execPath, ...rest] = [...command, process.execPath, MAIN, ...args];
-  return spawn(program, rest, { env: { ...inherited, ...env }, stdio: ['ignore', 'pipe', 'pipe'] });
+  const state = 'HOSTPOOL_STATE_DIR' in env || 'XDG_STATE_HOME' in env ? undefined : stateFolder();
+  const own = state === undefined ? {} : { HOSTPOOL_STATE_DIR: state };
+  const child = spawn(program, rest, { env: { ...inherited, ...own, ...env }, stdio: ['ignore', 'pipe', 'pipe'] });
+  if (state !== undefined) child.once('close', () => rmSync(state, { recursive: true, force: true }));
+  return child;
 }

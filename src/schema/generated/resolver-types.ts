@@ -10,6 +10,7 @@ import type { MemoryLimit } from '../../../native/index.js';
 import type { PoolKind } from '../../allocator/pool.js';
 import type { PoolState } from '../../allocator/lifecycle.js';
 import type { ReservationState } from '../../../native/index.js';
+import type { SaveFailure } from '../../../native/index.js';
 import type { GraphQLResolveInfo, GraphQLScalarType, GraphQLScalarTypeConfig } from 'graphql';
 import type { FailureOf } from '../../allocator/failure.js';
 import type { AllocateHostBufferOutcome, AllocateSlotsOutcome, BudgetOutcome, ClearPoolOutcome, CreateLogicalHostPoolOutcome, CreatePoolGroupOutcome, CreateV4PagedPoolOutcome, DestroyPoolOutcome, FreeHostBufferOutcome, FreeSlotsOutcome, PlanPoolGroupOutcome, PlanV4PagedPoolOutcome, ReservationOutcome, ReserveHostMemoryOutcome } from '../../resolvers/results.js';
@@ -22,6 +23,7 @@ import type { Host as HostModel } from '../../allocator/host.js';
 import type { HostBufferEntry, HostBufferFreed as HostBufferFreedModel } from '../../allocator/host-buffer.js';
 import type { LogicalPoolEntry, PagedPoolEntry, PoolEntry, PoolCleared as PoolClearedModel, PoolDestroyed as PoolDestroyedModel, PagedPoolPlan } from '../../allocator/pool.js';
 import type { SlotAllocation as SlotAllocationModel, SlotsFreed as SlotsFreedModel } from '../../allocator/slots.js';
+import type { PoolGroup as PoolGroupModel, PoolGroupPlan as PoolGroupPlanModel } from '../../allocator/pool-group.js';
 import type { RequestContext } from '../../resolvers/context.js';
 export type Maybe<T> = T | null | undefined;
 export type InputMaybe<T> = T | null | undefined;
@@ -180,6 +182,8 @@ export type CreateBudgetInput = {
   ranks: Scalars['Int']['input'];
   /** What to do when there is a budget of that name: an error, or (same terms only) that budget. */
   ifExists: IfExists;
+  /** Makes a repeat harmless, also after a restart: with the same key and input it answers with what was made the first time. */
+  idempotencyKey?: InputMaybe<Scalars['String']['input']>;
 };
 
 /** What to change about a budget. A field left out stays as it is; null goes back to the default. */
@@ -195,12 +199,12 @@ export type UpdateBudgetInput = {
 };
 
 /** The budget after the change (a deleted one as it was), or why nothing was changed. */
-export type BudgetResult = Budget | BudgetExceeded | NameTaken | InUse | NotFound | InvalidArgument;
+export type BudgetResult = Budget | BudgetExceeded | NameTaken | InUse | NotFound | InvalidArgument | StateNotSaved;
 
 /** One piece of host memory without slots. Rule: SGLang's UMBPHostMemAllocator. */
 export type HostBuffer = {
   __typename?: 'HostBuffer';
-  /** Opaque, unique in this process. */
+  /** Opaque, never given twice. */
   id: Scalars['ID']['output'];
   /** Unique among live buffers; null when none was given. */
   name: Maybe<Scalars['String']['output']>;
@@ -241,13 +245,15 @@ export type AllocateHostBufferInput = {
   rank?: InputMaybe<Scalars['Int']['input']>;
   /** false: answer once it is charged and mapped, state PREFAULTING. true: answer when it is READY. */
   wait: Scalars['Boolean']['input'];
+  /** Makes a repeat harmless, also after a restart: with the same key and input it answers with what was made the first time. */
+  idempotencyKey?: InputMaybe<Scalars['String']['input']>;
 };
 
 /** The buffer, or why there is none. */
-export type AllocateHostBufferResult = HostBuffer | HostBufferAllocationFailed | BudgetExceeded | BudgetAdmissionClosed | NameTaken | NotFound | InvalidArgument;
+export type AllocateHostBufferResult = HostBuffer | HostBufferAllocationFailed | BudgetExceeded | BudgetAdmissionClosed | NameTaken | NotFound | InvalidArgument | StateNotSaved;
 
 /** What was released, or why nothing was. */
-export type FreeHostBufferResult = HostBufferFreed | InUse | NotFound;
+export type FreeHostBufferResult = HostBufferFreed | InUse | NotFound | StateNotSaved;
 
 /** What every expected failure carries. Failures are data: each mutation and plan returns a union that lists its own. */
 export type HostPoolError = {
@@ -303,7 +309,9 @@ export type ErrorCode =
   /** The reservation has ended: released, not renewed in time, or its process died. */
   | 'LEASE_EXPIRED'
   /** An argument is outside what the field accepts; `field` names it. */
-  | 'INVALID_ARGUMENT';
+  | 'INVALID_ARGUMENT'
+  /** The change could not be put on disk, so it was not made; `reason` says why. */
+  | 'STATE_NOT_SAVED';
 
 /** A logical pool counts in whole pages, so its size must be a multiple of the page size. Rule: SGLang's LogicalHostPool. */
 export type LogicalPoolSizeNotPageAligned = HostPoolError & {
@@ -587,6 +595,25 @@ export type InvalidArgument = HostPoolError & {
   /** The offending input field as it is spelled here, e.g. pageSize, memory.numaNode or pools[2].itemBytes. */
   field: Scalars['String']['output'];
 };
+
+/** A change is made only once it is on disk, and this one could not be put there. Nothing was changed. */
+export type StateNotSaved = HostPoolError & {
+  __typename?: 'StateNotSaved';
+  /** Always STATE_NOT_SAVED. */
+  code: ErrorCode;
+  /** One sentence with the file and what the system said. */
+  message: Scalars['String']['output'];
+  /** How changes can be saved again. */
+  remedies: Array<Remedy>;
+  /** What kept it from the disk. */
+  reason: SaveFailure;
+  /** The state file, in HOSTPOOL_STATE_DIR. */
+  path: Scalars['String']['output'];
+  /** What the system said. */
+  detail: Scalars['String']['output'];
+};
+
+export type { SaveFailure };
 
 /** What a code means, in an operator's words. */
 export type ErrorDoc = {
@@ -884,13 +911,15 @@ export type CreatePoolGroupInput = {
    * specification; without anchorPages, by pools of any one number of anchor pages.
    */
   ifExists: IfExists;
+  /** Makes a repeat harmless, also after a restart: with the same key and input it answers with what was made the first time. */
+  idempotencyKey?: InputMaybe<Scalars['String']['input']>;
 };
 
 /** The plan, or why there is none. A group that does not fit is a plan with fits: false. */
 export type PlanPoolGroupResult = PoolGroupPlan | NotFound | InvalidArgument;
 
 /** All pools of the group, or why there is none of them. */
-export type CreatePoolGroupResult = PoolGroup | InsufficientHostMemory | HostBufferAllocationFailed | BudgetAdmissionClosed | NameTaken | NotFound | InvalidArgument;
+export type CreatePoolGroupResult = PoolGroup | InsufficientHostMemory | HostBufferAllocationFailed | BudgetAdmissionClosed | NameTaken | NotFound | InvalidArgument | StateNotSaved;
 
 export type { Layout };
 
@@ -898,7 +927,7 @@ export type { PoolKind };
 
 /** Page-granular slots under one name. */
 export type Pool = {
-  /** Opaque, unique in this process. */
+  /** Opaque, never given twice. */
   id: Scalars['ID']['output'];
   /** Unique among live pools. */
   name: Scalars['String']['output'];
@@ -927,7 +956,7 @@ export type Pool = {
 /** Slots without bytes: the anchor that other pools' pages are lined up with. READY at once. */
 export type LogicalHostPool = Pool & {
   __typename?: 'LogicalHostPool';
-  /** Opaque, unique in this process. */
+  /** Opaque, never given twice. */
   id: Scalars['ID']['output'];
   /** Unique among live pools. */
   name: Scalars['String']['output'];
@@ -956,7 +985,7 @@ export type LogicalHostPool = Pool & {
 /** Slots and layerNum * numHostPages * itemBytes bytes behind them. Rule: SGLang's V4 paged host pool. */
 export type V4PagedHostPool = Pool & {
   __typename?: 'V4PagedHostPool';
-  /** Opaque, unique in this process. */
+  /** Opaque, never given twice. */
   id: Scalars['ID']['output'];
   /** Unique among live pools. */
   name: Scalars['String']['output'];
@@ -1051,6 +1080,8 @@ export type CreateLogicalHostPoolInput = {
   layout: Layout;
   /** What to do when a live pool has that name. */
   ifExists: IfExists;
+  /** Makes a repeat harmless, also after a restart: with the same key and input it answers with what was made the first time. */
+  idempotencyKey?: InputMaybe<Scalars['String']['input']>;
 };
 
 /** A pool of slots with bytes behind them. */
@@ -1077,13 +1108,15 @@ export type CreateV4PagedPoolInput = {
   wait: Scalars['Boolean']['input'];
   /** What to do when a live pool has that name. */
   ifExists: IfExists;
+  /** Makes a repeat harmless, also after a restart: with the same key and input it answers with what was made the first time. */
+  idempotencyKey?: InputMaybe<Scalars['String']['input']>;
 };
 
 /** The pool, or why there is none. */
-export type CreateLogicalHostPoolResult = LogicalHostPool | LogicalPoolSizeNotPageAligned | NameTaken | InvalidArgument;
+export type CreateLogicalHostPoolResult = LogicalHostPool | LogicalPoolSizeNotPageAligned | NameTaken | NotFound | InvalidArgument | StateNotSaved;
 
 /** The pool, or why there is none. */
-export type CreateV4PagedPoolResult = V4PagedHostPool | InsufficientHostMemory | HostBufferAllocationFailed | BudgetAdmissionClosed | NameTaken | NotFound | InvalidArgument;
+export type CreateV4PagedPoolResult = V4PagedHostPool | InsufficientHostMemory | HostBufferAllocationFailed | BudgetAdmissionClosed | NameTaken | NotFound | InvalidArgument | StateNotSaved;
 
 /** The plan, or why there is none. A pool that does not fit is a plan with fits: false. */
 export type PlanV4PagedPoolResult = V4PagedPoolPlan | NotFound | InvalidArgument;
@@ -1092,7 +1125,7 @@ export type PlanV4PagedPoolResult = V4PagedPoolPlan | NotFound | InvalidArgument
 export type ClearPoolResult = PoolCleared | PoolNotReady | NotFound;
 
 /** What was released, or why nothing was. */
-export type DestroyPoolResult = PoolDestroyed | InUse | NotFound;
+export type DestroyPoolResult = PoolDestroyed | InUse | NotFound | StateNotSaved;
 
 /**
  * Memory that another process on this host maps itself, counted here so that nobody else is promised it. It lasts until it
@@ -1100,7 +1133,7 @@ export type DestroyPoolResult = PoolDestroyed | InUse | NotFound;
  */
 export type Reservation = {
   __typename?: 'Reservation';
-  /** Opaque, unique in this process. */
+  /** Opaque, never given twice. */
   id: Scalars['ID']['output'];
   /** The budget it is charged to. */
   budget: Scalars['String']['output'];
@@ -1148,15 +1181,17 @@ export type ReserveHostMemoryInput = {
   holder: Scalars['String']['input'];
   /** A process on this host, as hostpool's own process sees it; its death ends the reservation. */
   pid?: InputMaybe<Scalars['Int']['input']>;
-  /** How long it lasts unless it is renewed, at least 1; null = for as long as its process, or this server, lives. */
+  /** How long it lasts unless it is renewed, at least 1; null = until it is released, or its process dies. */
   ttlSeconds?: InputMaybe<Scalars['Int']['input']>;
+  /** Makes a repeat harmless, also after a restart: with the same key and input it answers with what was made the first time. */
+  idempotencyKey?: InputMaybe<Scalars['String']['input']>;
 };
 
 /** The reservation, or why there is none. */
-export type ReserveHostMemoryResult = Reservation | BudgetExceeded | BudgetAdmissionClosed | NotFound | InvalidArgument;
+export type ReserveHostMemoryResult = Reservation | BudgetExceeded | BudgetAdmissionClosed | NotFound | InvalidArgument | StateNotSaved;
 
 /** The reservation after the change, or why it was not changed. */
-export type ReservationResult = Reservation | LeaseExpired | NotFound | InvalidArgument;
+export type ReservationResult = Reservation | LeaseExpired | NotFound | InvalidArgument | StateNotSaved;
 
 /** Reads. Nothing here changes anything. */
 export type Query = {
@@ -1619,6 +1654,7 @@ export type ResolversInterfaceTypes<_RefType extends Record<string, unknown>> = 
     | ( FailureOf<'BudgetAdmissionClosed'> )
     | ( FailureOf<'LeaseExpired'> )
     | ( FailureOf<'InvalidArgument'> )
+    | ( FailureOf<'StateNotSaved'> )
   ;
   Pool:
     | ( LogicalPoolEntry )
@@ -1669,6 +1705,8 @@ export type ResolversTypes = {
   BudgetAdmissionClosed: ResolverTypeWrapper<FailureOf<'BudgetAdmissionClosed'>>;
   LeaseExpired: ResolverTypeWrapper<FailureOf<'LeaseExpired'>>;
   InvalidArgument: ResolverTypeWrapper<FailureOf<'InvalidArgument'>>;
+  StateNotSaved: ResolverTypeWrapper<FailureOf<'StateNotSaved'>>;
+  SaveFailure: SaveFailure;
   ErrorDoc: ResolverTypeWrapper<ErrorDoc>;
   Host: ResolverTypeWrapper<HostModel>;
   CgroupMemory: ResolverTypeWrapper<CgroupMemoryModel>;
@@ -1766,6 +1804,7 @@ export type ResolversParentTypes = {
   BudgetAdmissionClosed: FailureOf<'BudgetAdmissionClosed'>;
   LeaseExpired: FailureOf<'LeaseExpired'>;
   InvalidArgument: FailureOf<'InvalidArgument'>;
+  StateNotSaved: FailureOf<'StateNotSaved'>;
   ErrorDoc: ErrorDoc;
   Host: HostModel;
   CgroupMemory: CgroupMemoryModel;
@@ -1874,7 +1913,7 @@ export type RankShareResolvers<ContextType = RequestContext, ParentType extends 
 };
 
 export type BudgetResultResolvers<ContextType = RequestContext, ParentType extends ResolversParentTypes['BudgetResult'] = ResolversParentTypes['BudgetResult']> = {
-  __resolveType: TypeResolveFn<'Budget' | 'BudgetExceeded' | 'NameTaken' | 'InUse' | 'NotFound' | 'InvalidArgument', ParentType, ContextType>;
+  __resolveType: TypeResolveFn<'Budget' | 'BudgetExceeded' | 'NameTaken' | 'InUse' | 'NotFound' | 'InvalidArgument' | 'StateNotSaved', ParentType, ContextType>;
 };
 
 export type HostBufferResolvers<ContextType = RequestContext, ParentType extends ResolversParentTypes['HostBuffer'] = ResolversParentTypes['HostBuffer']> = {
@@ -1896,15 +1935,15 @@ export type HostBufferFreedResolvers<ContextType = RequestContext, ParentType ex
 };
 
 export type AllocateHostBufferResultResolvers<ContextType = RequestContext, ParentType extends ResolversParentTypes['AllocateHostBufferResult'] = ResolversParentTypes['AllocateHostBufferResult']> = {
-  __resolveType: TypeResolveFn<'HostBuffer' | 'HostBufferAllocationFailed' | 'BudgetExceeded' | 'BudgetAdmissionClosed' | 'NameTaken' | 'NotFound' | 'InvalidArgument', ParentType, ContextType>;
+  __resolveType: TypeResolveFn<'HostBuffer' | 'HostBufferAllocationFailed' | 'BudgetExceeded' | 'BudgetAdmissionClosed' | 'NameTaken' | 'NotFound' | 'InvalidArgument' | 'StateNotSaved', ParentType, ContextType>;
 };
 
 export type FreeHostBufferResultResolvers<ContextType = RequestContext, ParentType extends ResolversParentTypes['FreeHostBufferResult'] = ResolversParentTypes['FreeHostBufferResult']> = {
-  __resolveType: TypeResolveFn<'HostBufferFreed' | 'InUse' | 'NotFound', ParentType, ContextType>;
+  __resolveType: TypeResolveFn<'HostBufferFreed' | 'InUse' | 'NotFound' | 'StateNotSaved', ParentType, ContextType>;
 };
 
 export type HostPoolErrorResolvers<ContextType = RequestContext, ParentType extends ResolversParentTypes['HostPoolError'] = ResolversParentTypes['HostPoolError']> = {
-  __resolveType: TypeResolveFn<'LogicalPoolSizeNotPageAligned' | 'LogicalPoolAllocationNotPageAligned' | 'LogicalPoolFreeNotPageAligned' | 'InsufficientHostMemory' | 'HostBufferAllocationFailed' | 'PoolExhausted' | 'DoubleFree' | 'SlotOutOfRange' | 'PoolNotReady' | 'NotFound' | 'NameTaken' | 'InUse' | 'BudgetExceeded' | 'BudgetAdmissionClosed' | 'LeaseExpired' | 'InvalidArgument', ParentType, ContextType>;
+  __resolveType: TypeResolveFn<'LogicalPoolSizeNotPageAligned' | 'LogicalPoolAllocationNotPageAligned' | 'LogicalPoolFreeNotPageAligned' | 'InsufficientHostMemory' | 'HostBufferAllocationFailed' | 'PoolExhausted' | 'DoubleFree' | 'SlotOutOfRange' | 'PoolNotReady' | 'NotFound' | 'NameTaken' | 'InUse' | 'BudgetExceeded' | 'BudgetAdmissionClosed' | 'LeaseExpired' | 'InvalidArgument' | 'StateNotSaved', ParentType, ContextType>;
 };
 
 export type RemedyResolvers<ContextType = RequestContext, ParentType extends ResolversParentTypes['Remedy'] = ResolversParentTypes['Remedy']> = {
@@ -2079,6 +2118,18 @@ export type InvalidArgumentResolvers<ContextType = RequestContext, ParentType ex
   __isTypeOf?: IsTypeOfResolverFn<ParentType, ContextType>;
 };
 
+export type StateNotSavedResolvers<ContextType = RequestContext, ParentType extends ResolversParentTypes['StateNotSaved'] = ResolversParentTypes['StateNotSaved']> = {
+  code?: Resolver<ResolversTypes['ErrorCode'], ParentType, ContextType>;
+  message?: Resolver<ResolversTypes['String'], ParentType, ContextType>;
+  remedies?: Resolver<Array<ResolversTypes['Remedy']>, ParentType, ContextType>;
+  reason?: Resolver<ResolversTypes['SaveFailure'], ParentType, ContextType>;
+  path?: Resolver<ResolversTypes['String'], ParentType, ContextType>;
+  detail?: Resolver<ResolversTypes['String'], ParentType, ContextType>;
+  __isTypeOf?: IsTypeOfResolverFn<ParentType, ContextType>;
+};
+
+export type SaveFailureResolvers = EnumResolverSignature<{ DISK_FULL?: any, READ_ONLY?: any, IO?: any }, ResolversTypes['SaveFailure']>;
+
 export type ErrorDocResolvers<ContextType = RequestContext, ParentType extends ResolversParentTypes['ErrorDoc'] = ResolversParentTypes['ErrorDoc']> = {
   code?: Resolver<ResolversTypes['ErrorCode'], ParentType, ContextType>;
   typeName?: Resolver<ResolversTypes['String'], ParentType, ContextType>;
@@ -2202,7 +2253,7 @@ export type PlanPoolGroupResultResolvers<ContextType = RequestContext, ParentTyp
 };
 
 export type CreatePoolGroupResultResolvers<ContextType = RequestContext, ParentType extends ResolversParentTypes['CreatePoolGroupResult'] = ResolversParentTypes['CreatePoolGroupResult']> = {
-  __resolveType: TypeResolveFn<'PoolGroup' | 'InsufficientHostMemory' | 'HostBufferAllocationFailed' | 'BudgetAdmissionClosed' | 'NameTaken' | 'NotFound' | 'InvalidArgument', ParentType, ContextType>;
+  __resolveType: TypeResolveFn<'PoolGroup' | 'InsufficientHostMemory' | 'HostBufferAllocationFailed' | 'BudgetAdmissionClosed' | 'NameTaken' | 'NotFound' | 'InvalidArgument' | 'StateNotSaved', ParentType, ContextType>;
 };
 
 export type LayoutResolvers = EnumResolverSignature<{ LAYER_FIRST?: any, PAGE_FIRST?: any, PAGE_FIRST_DIRECT?: any }, ResolversTypes['Layout']>;
@@ -2279,11 +2330,11 @@ export type PoolDestroyedResolvers<ContextType = RequestContext, ParentType exte
 };
 
 export type CreateLogicalHostPoolResultResolvers<ContextType = RequestContext, ParentType extends ResolversParentTypes['CreateLogicalHostPoolResult'] = ResolversParentTypes['CreateLogicalHostPoolResult']> = {
-  __resolveType: TypeResolveFn<'LogicalHostPool' | 'LogicalPoolSizeNotPageAligned' | 'NameTaken' | 'InvalidArgument', ParentType, ContextType>;
+  __resolveType: TypeResolveFn<'LogicalHostPool' | 'LogicalPoolSizeNotPageAligned' | 'NameTaken' | 'NotFound' | 'InvalidArgument' | 'StateNotSaved', ParentType, ContextType>;
 };
 
 export type CreateV4PagedPoolResultResolvers<ContextType = RequestContext, ParentType extends ResolversParentTypes['CreateV4PagedPoolResult'] = ResolversParentTypes['CreateV4PagedPoolResult']> = {
-  __resolveType: TypeResolveFn<'V4PagedHostPool' | 'InsufficientHostMemory' | 'HostBufferAllocationFailed' | 'BudgetAdmissionClosed' | 'NameTaken' | 'NotFound' | 'InvalidArgument', ParentType, ContextType>;
+  __resolveType: TypeResolveFn<'V4PagedHostPool' | 'InsufficientHostMemory' | 'HostBufferAllocationFailed' | 'BudgetAdmissionClosed' | 'NameTaken' | 'NotFound' | 'InvalidArgument' | 'StateNotSaved', ParentType, ContextType>;
 };
 
 export type PlanV4PagedPoolResultResolvers<ContextType = RequestContext, ParentType extends ResolversParentTypes['PlanV4PagedPoolResult'] = ResolversParentTypes['PlanV4PagedPoolResult']> = {
@@ -2295,7 +2346,7 @@ export type ClearPoolResultResolvers<ContextType = RequestContext, ParentType ex
 };
 
 export type DestroyPoolResultResolvers<ContextType = RequestContext, ParentType extends ResolversParentTypes['DestroyPoolResult'] = ResolversParentTypes['DestroyPoolResult']> = {
-  __resolveType: TypeResolveFn<'PoolDestroyed' | 'InUse' | 'NotFound', ParentType, ContextType>;
+  __resolveType: TypeResolveFn<'PoolDestroyed' | 'InUse' | 'NotFound' | 'StateNotSaved', ParentType, ContextType>;
 };
 
 export type ReservationResolvers<ContextType = RequestContext, ParentType extends ResolversParentTypes['Reservation'] = ResolversParentTypes['Reservation']> = {
@@ -2318,11 +2369,11 @@ export type ReservationResolvers<ContextType = RequestContext, ParentType extend
 export type ReservationStateResolvers = EnumResolverSignature<{ HELD?: any, COMMITTED?: any, RELEASED?: any, EXPIRED?: any, OWNER_DIED?: any }, ResolversTypes['ReservationState']>;
 
 export type ReserveHostMemoryResultResolvers<ContextType = RequestContext, ParentType extends ResolversParentTypes['ReserveHostMemoryResult'] = ResolversParentTypes['ReserveHostMemoryResult']> = {
-  __resolveType: TypeResolveFn<'Reservation' | 'BudgetExceeded' | 'BudgetAdmissionClosed' | 'NotFound' | 'InvalidArgument', ParentType, ContextType>;
+  __resolveType: TypeResolveFn<'Reservation' | 'BudgetExceeded' | 'BudgetAdmissionClosed' | 'NotFound' | 'InvalidArgument' | 'StateNotSaved', ParentType, ContextType>;
 };
 
 export type ReservationResultResolvers<ContextType = RequestContext, ParentType extends ResolversParentTypes['ReservationResult'] = ResolversParentTypes['ReservationResult']> = {
-  __resolveType: TypeResolveFn<'Reservation' | 'LeaseExpired' | 'NotFound' | 'InvalidArgument', ParentType, ContextType>;
+  __resolveType: TypeResolveFn<'Reservation' | 'LeaseExpired' | 'NotFound' | 'InvalidArgument' | 'StateNotSaved', ParentType, ContextType>;
 };
 
 export type QueryResolvers<ContextType = RequestContext, ParentType extends ResolversParentTypes['Query'] = ResolversParentTypes['Query']> = {
@@ -2438,6 +2489,8 @@ export type Resolvers<ContextType = RequestContext> = {
   BudgetAdmissionClosed?: BudgetAdmissionClosedResolvers<ContextType>;
   LeaseExpired?: LeaseExpiredResolvers<ContextType>;
   InvalidArgument?: InvalidArgumentResolvers<ContextType>;
+  StateNotSaved?: StateNotSavedResolvers<ContextType>;
+  SaveFailure?: SaveFailureResolvers;
   ErrorDoc?: ErrorDocResolvers<ContextType>;
   Host?: HostResolvers<ContextType>;
   CgroupMemory?: CgroupMemoryResolvers<ContextType>;

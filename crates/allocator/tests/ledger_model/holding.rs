@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use hostpool_allocator::budget::{Charge, Demand, MemoryKind, PendingCharge, Refusal};
+use hostpool_allocator::budget::{Charge, Claimant, Demand, MemoryKind, PendingCharge, Refusal};
 use hostpool_allocator::reservation::{Reservation, ReservationSpec, ReservationState};
 use hostpool_allocator::{Backing, Bytes, Error, MemoryLimit, NumaNode};
 
@@ -216,6 +216,7 @@ fn demand(ask: &Ask) -> Demand {
     Demand {
         budget: ask.budget.to_owned(),
         rank: ask.rank,
+        claimant: Claimant::HostBuffer(None),
         kind: ask.huge.map_or(MemoryKind::Ordinary, |_| MemoryKind::Hugepages(Bytes::new(ask.page()))),
         node: ask.node.map_or(NumaNode::Any, NumaNode::Node),
         requested: Bytes::new(ask.requested()),
