@@ -107,7 +107,10 @@ export class HostBuffers {
     const buffer = await this.#registry.create({ name, ifExists: 'Error', specification, make });
     if (!isFailure(buffer)) return;
     const { id } = identity;
-    this.deps.log.error({ name, id, failure: buffer }, 'host buffer could not be restored: it is tried again at the next start');
+    this.deps.log.error(
+      { name, id, failure: buffer },
+      'host buffer could not be restored: it is tried again at the next start',
+    );
     const life = MemoryLife.failed<HostBuffer>(unmapped(memory), buffer);
     await life.settled;
     this.#registry.addFailed({ kind: 'HostBuffer', ...identity, name, request, requestedBytes, life }, life.settled);

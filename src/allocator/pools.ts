@@ -70,7 +70,9 @@ export class Pools {
 
   /** Makes a pool of slots without bytes, or answers with the one that `ifExists` allows. */
   createLogical(request: LogicalPoolRequest): Promise<Outcome<LogicalPoolEntry>> {
-    return this.deps.activity.track(() => this.#onceFor('createLogicalHostPool', request, (listing) => this.#createLogical(request, listing)));
+    return this.deps.activity.track(() =>
+      this.#onceFor('createLogicalHostPool', request, (listing) => this.#createLogical(request, listing)),
+    );
   }
 
   /**
@@ -78,7 +80,9 @@ export class Pools {
    * failure; without, once it is mapped, and a later failure stays visible as a failed pool.
    */
   createPaged(request: PagedPoolRequest): Promise<Outcome<PagedPoolEntry>> {
-    return this.deps.activity.track(() => this.#onceFor('createV4PagedPool', request, (listing) => this.#createPaged(request, listing)));
+    return this.deps.activity.track(() =>
+      this.#onceFor('createV4PagedPool', request, (listing) => this.#createPaged(request, listing)),
+    );
   }
 
   /** What creating it would do now. */
@@ -178,7 +182,10 @@ export class Pools {
     const { name, size, pageSize } = request;
     const native = this.deps.native.createLogicalHostPool({ size, pageSize });
     if (isFailure(native)) return native;
-    return this.#registry.addOne({ kind: 'LogicalHostPool', ...identity, name, request, native, life: undefined }, listing);
+    return this.#registry.addOne(
+      { kind: 'LogicalHostPool', ...identity, name, request, native, life: undefined },
+      listing,
+    );
   }
 
   async #mapPaged(request: PagedPoolRequest, identity: Identity, listing: Listing): Promise<Outcome<PagedPoolEntry>> {
@@ -188,7 +195,10 @@ export class Pools {
     const { requestedBytes } = native;
     const { name } = request;
     logFallBack(this.deps.log, 'pool', name, native.placement());
-    return this.#registry.addOne({ kind: 'V4PagedHostPool', ...identity, name, request, requestedBytes, life }, listing);
+    return this.#registry.addOne(
+      { kind: 'V4PagedHostPool', ...identity, name, request, requestedBytes, life },
+      listing,
+    );
   }
 
   async #restoreLogical(request: LogicalPoolRequest, identity: Identity): Promise<void> {
@@ -208,7 +218,10 @@ export class Pools {
     await life.settled;
     const { name, layerNum, numHostPages, itemBytes } = request;
     const requestedBytes = layerNum * numHostPages * itemBytes;
-    this.#registry.addFailed({ kind: 'V4PagedHostPool', ...identity, name, request, requestedBytes, life }, life.settled);
+    this.#registry.addFailed(
+      { kind: 'V4PagedHostPool', ...identity, name, request, requestedBytes, life },
+      life.settled,
+    );
   }
 
   #logNotRestored(name: string, { id }: Identity, failure: Failure): void {

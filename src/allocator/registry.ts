@@ -252,7 +252,11 @@ export class Registry<T extends Registered> {
     this.#settled.set(entry, settled);
   }
 
-  async #followUp(entry: T, life: MemoryLife<Mapping>, { keepFailed, restored }: Listing): Promise<Failure | undefined> {
+  async #followUp(
+    entry: T,
+    life: MemoryLife<Mapping>,
+    { keepFailed, restored }: Listing,
+  ): Promise<Failure | undefined> {
     try {
       const failure = await life.settled;
       if (failure === undefined) return undefined;
@@ -269,7 +273,8 @@ export class Registry<T extends Registered> {
   async #fail(entry: T, keepFailed: boolean, keepRecord: boolean): Promise<void> {
     if (!keepRecord) {
       const notSaved = await this.#dropRecord(entry);
-      if (notSaved !== undefined) this.deps.log.error({ id: entry.id, failure: notSaved }, 'a failed create is still kept');
+      if (notSaved !== undefined)
+        this.deps.log.error({ id: entry.id, failure: notSaved }, 'a failed create is still kept');
     }
     this.#releaseName(entry);
     if (keepFailed) this.#keepFailed(entry);

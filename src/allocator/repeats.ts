@@ -84,7 +84,10 @@ export class Repeats {
 }
 
 /** What an idempotencyKey made is gone: to make it again takes another key. */
-export function madeAndGone(what: 'pool' | 'host buffer' | 'budget' | 'reservation', id: string): FailureOf<'NotFound'> {
+export function madeAndGone(
+  what: 'pool' | 'host buffer' | 'budget' | 'reservation',
+  id: string,
+): FailureOf<'NotFound'> {
   const message = `This idempotencyKey made ${what} ${JSON.stringify(id)}, which is gone; use another key to make one anew.`;
   return { ...notFound('pool', id), message };
 }
@@ -114,5 +117,8 @@ function checkKey(key: string): FailureOf<'InvalidArgument'> | undefined {
 }
 
 function other(): FailureOf<'InvalidArgument'> {
-  return invalidArgument('idempotencyKey', 'This idempotencyKey has been used for another request: each needs its own.');
+  return invalidArgument(
+    'idempotencyKey',
+    'This idempotencyKey has been used for another request: each needs its own.',
+  );
 }

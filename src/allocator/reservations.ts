@@ -2,8 +2,8 @@ import { type AnswerRecord, HostReservations, type ReservationReading } from '..
 import { isFailure, leaseExpired, notFound, type Outcome } from './failure.js';
 import { IdIssuer } from './ids.js';
 import { withMemoryContext } from './memory-context.js';
-import { checkHolder, type Reservation, type ReservationRequest, reservationOf } from './reservation.js';
 import { type AnswerFor, madeAndGone } from './repeats.js';
+import { checkHolder, type Reservation, type ReservationRequest, reservationOf } from './reservation.js';
 import type { ServiceDeps } from './service-deps.js';
 import { identityOf } from './specification.js';
 

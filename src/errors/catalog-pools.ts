@@ -93,7 +93,10 @@ export const poolDocs: Record<PoolFailure, ErrorDocEntry> = {
     messageTemplate: 'The change could not be saved in {path}: {detail}. Nothing was changed.',
     meaning: 'A change is acknowledged only once it is on disk. This one could not be put there, so it was undone.',
     causes: ['The file system of the state folder is full.', 'It was mounted read-only, or the disk fails.'],
-    remedies: ['Free space, or make the file system writable, and send it again.', 'Move HOSTPOOL_STATE_DIR to another disk.'],
+    remedies: [
+      'Free space, or make the file system writable, and send it again.',
+      'Move HOSTPOOL_STATE_DIR to another disk.',
+    ],
   },
   InvalidArgument: {
     messageTemplate: '{what is accepted, and what was given}',

@@ -1,7 +1,12 @@
 import type { BudgetRequest } from '../allocator/budgets.js';
 import type { CreatePoolGroupRequest, PoolGroupRequest } from '../allocator/pool-group.js';
 import type { ReservationRequest } from '../allocator/reservation.js';
-import type { HostBufferRequest, LogicalPoolRequest, MemoryRequest, PagedPoolRequest } from '../allocator/specification.js';
+import type {
+  HostBufferRequest,
+  LogicalPoolRequest,
+  MemoryRequest,
+  PagedPoolRequest,
+} from '../allocator/specification.js';
 import type {
   AllocateHostBufferInput,
   CreateBudgetInput,

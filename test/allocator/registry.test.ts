@@ -31,7 +31,8 @@ async function add(registry: Registry<Registered>, life: MemoryLife<Mapping>, ke
   return (await registry.create({ name: undefined, ifExists: 'Error', specification: {}, make })) as Registered;
 }
 
-const newRegistry = () => new Registry<Registered>('pool', 'pool', { log, now: () => new Date(), state: new State(undefined) });
+const newRegistry = () =>
+  new Registry<Registered>('pool', 'pool', { log, now: () => new Date(), state: new State(undefined) });
 
 describe('failed entries', () => {
   it('let go of the addon, keep their figures, and the oldest go when there are too many', async () => {

@@ -1,6 +1,6 @@
 //! What the models of shared locks stand on: a host of a few pages, and threads.
 
-use crate::budget::{Demand, HOST_BUDGET, HostSource, Ledger, MemoryKind};
+use crate::budget::{Claimant, Demand, HOST_BUDGET, HostSource, Ledger, MemoryKind};
 use crate::host::{AdmissionReading, HostError, HugepagePool, MemInfo};
 use crate::sync::atomic::{AtomicU64, Ordering};
 use crate::sync::thread::{self, JoinHandle};
@@ -78,6 +78,7 @@ pub(crate) fn ordinary(count: u64) -> Demand {
     Demand {
         budget: HOST_BUDGET.to_owned(),
         rank: None,
+        claimant: Claimant::HostBuffer(None),
         kind: MemoryKind::Ordinary,
         node: NumaNode::Any,
         requested: bytes,

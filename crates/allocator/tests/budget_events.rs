@@ -5,8 +5,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use hostpool_allocator::budget::{Budgets, 
-    BudgetChange, BudgetEvent, BudgetEventKind, BudgetTerms, Charge, ChargeEnd, Claimant, Demand,
+use hostpool_allocator::budget::{
+    BudgetChange, BudgetEvent, BudgetEventKind, BudgetTerms, Budgets, Charge, ChargeEnd, Claimant, Demand,
     HOST_BUDGET, HostSource, Ledger, MemoryKind, PendingCharge, Refusal,
 };
 use hostpool_allocator::host::{AdmissionReading, HostError, MemInfo};
@@ -34,7 +34,9 @@ fn ledger() -> Arc<Ledger> {
     let ledger = Ledger::new(Box::new(Host), Bytes::ZERO);
     for (name, pages, ranks) in [("job-a", 40, 2), ("job-b", 80, 1)] {
         let requested = Some(Bytes::new(pages * PAGE));
-        let _made = Budgets::unkept(Arc::clone(&ledger)).create(name, BudgetTerms { requested, fraction: None, ranks }, false, None).unwrap();
+        let _made = Budgets::unkept(Arc::clone(&ledger))
+            .create(name, BudgetTerms { requested, fraction: None, ranks }, false, None)
+            .unwrap();
     }
     ledger
 }

@@ -4,7 +4,9 @@ use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
-use hostpool_allocator::budget::{Claimant, Charge, Demand, HOST_BUDGET, HostSource, Ledger, MemoryKind, Refusal};
+use hostpool_allocator::budget::{
+    Charge, Claimant, Demand, HOST_BUDGET, HostSource, Ledger, MemoryKind, Refusal,
+};
 use hostpool_allocator::host::{AdmissionReading, HostError, HostRoot, MemInfo};
 use hostpool_allocator::memory::HostMemoryAllocator;
 use hostpool_allocator::reservation::{ReservationSpec, Reservations};

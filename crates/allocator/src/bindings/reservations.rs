@@ -145,7 +145,11 @@ impl HostReservations {
 
     /// It lasts so many seconds from now.
     #[napi]
-    pub async fn renew(&self, id: f64, ttl_seconds: f64) -> napi::Result<Either<ReservationReading, Failure>> {
+    pub async fn renew(
+        &self,
+        id: f64,
+        ttl_seconds: f64,
+    ) -> napi::Result<Either<ReservationReading, Failure>> {
         let reservations = Arc::clone(&self.reservations);
         let renew = move || {
             let (id, ttl) = (count("id", id)?, Duration::from_secs(count("ttl_seconds", ttl_seconds)?));

@@ -153,7 +153,10 @@ impl HostState {
 
 impl EntryChanges {
     fn check(self) -> Result<Vec<Change>, Error> {
-        let drops = self.drop.into_iter().map(|gone| Ok(Change::DropEntry(gone.kind.into(), count("number", gone.number)?)));
+        let drops = self
+            .drop
+            .into_iter()
+            .map(|gone| Ok(Change::DropEntry(gone.kind.into(), count("number", gone.number)?)));
         let puts = self.put.into_iter().map(|entry| Ok(Change::PutEntry(entry.check()?)));
         let answer = self.answer.map(|answer| Ok(Change::PutAnswer(answer.into())));
         drops.chain(puts).chain(answer).collect()

@@ -83,7 +83,8 @@ impl Budgets {
     pub fn delete(&self, name: &str) -> Result<BudgetReading, Error> {
         let _one_at_a_time = lock(&self.changes);
         let (record, reading) = self.ledger.take_budget(name)?;
-        self.save([Change::DropBudget(record.name.clone())]).inspect_err(|_| self.ledger.put_budget(&record))?;
+        self.save([Change::DropBudget(record.name.clone())])
+            .inspect_err(|_| self.ledger.put_budget(&record))?;
         Ok(reading)
     }
 

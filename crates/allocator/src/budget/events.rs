@@ -1,14 +1,13 @@
 //! What became of charges: the latest decisions and ends, in order, with the figures they used.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex};
 use std::time::SystemTime;
 
 use super::charge::ChargeEnd;
 use super::demand::Demand;
 use super::ledger::Refusal;
 use super::quote::Quote;
-use crate::sync::lock;
+use crate::sync::{Arc, Mutex, lock};
 use crate::units::Bytes;
 
 /// Events that are kept, the oldest go first: a few MiB with names of usual length.

@@ -122,6 +122,7 @@ impl Ledger {
     /// NOT_FOUND for an unknown budget, INVALID_ARGUMENT for a rank it does not have, an unreadable host.
     pub fn quote(&self, demand: &Demand) -> Result<Quote, Error> {
         let state = lock(&self.state);
+        state.account(&demand.budget)?.rank(demand.rank)?;
         state.quote(&self.look(&state)?, demand)
     }
 

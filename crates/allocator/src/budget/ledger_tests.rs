@@ -282,7 +282,10 @@ fn a_budget_goes_when_it_holds_nothing_and_host_never() {
     drop(held);
     assert_eq!(budgets(&ledger).delete("a").unwrap().name, "a");
     assert!(matches!(budgets(&ledger).delete("a"), Err(Error::NotFound { .. })));
-    assert!(matches!(budgets(&ledger).delete(HOST_BUDGET), Err(Error::InvalidArgument { field: "name", .. })));
+    assert!(matches!(
+        budgets(&ledger).delete(HOST_BUDGET),
+        Err(Error::InvalidArgument { field: "name", .. })
+    ));
 }
 
 #[test]

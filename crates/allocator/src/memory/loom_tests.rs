@@ -10,7 +10,7 @@ use super::request::{MemoryRequest, MemoryWish, OnHugepageShortage};
 use super::sys::{Region, sealed_memfd};
 use super::tally::Tally;
 use crate::backing::Backing;
-use crate::budget::{HOST_BUDGET, Ledger};
+use crate::budget::{Claimant, HOST_BUDGET, Ledger};
 use crate::error::{Error, HostBufferFailure};
 use crate::model_host::{ModelHost, ordinary, pages, spawn};
 use crate::sync::Arc;
@@ -54,6 +54,7 @@ fn mapped(seen_by_tally: fn(File) -> Option<File>) -> Bench {
     let request = MemoryRequest {
         budget: HOST_BUDGET.to_owned(),
         rank: None,
+        claimant: Claimant::HostBuffer(None),
         mapping_bytes: page,
         mapping_count: 2,
         wish,

@@ -72,7 +72,8 @@ impl Table {
         holder: Option<Holder>,
     ) -> io::Result<()> {
         let (id, demand) = (record.id, reservation.spec.demand.clone());
-        let tie = |holder| self.processes.tie(id, holder, &demand, |holder, number| watch.add(holder, number));
+        let tie =
+            |holder| self.processes.tie(id, holder, &demand, |holder, number| watch.add(holder, number));
         let process = holder.map(tie).transpose()?;
         let charge = ledger.recharge(demand);
         if record.state == ReservationState::Committed {

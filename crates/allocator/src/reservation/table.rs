@@ -257,7 +257,8 @@ impl Table {
     /// Puts reservation `id` as it is now in line to be kept, and an answer that gave its number.
     fn keep_with(&self, id: u64, answer: Option<AnswerRecord>) -> Ticket {
         let put = self.live.get(&id).map(|live| put(&live.reservation, live));
-        let answer = answer.map(|answer| Change::PutAnswer(AnswerRecord { result: id.to_string(), ..answer }));
+        let answer =
+            answer.map(|answer| Change::PutAnswer(AnswerRecord { result: id.to_string(), ..answer }));
         self.store.enqueue(put.into_iter().chain(answer).collect())
     }
 
@@ -317,7 +318,8 @@ impl Table {
         // In this order: it never outlives the time it tells.
         let deadline = kernel::now() + ttl;
         self.set_times(id, (Some(deadline), Some(kernel::wall_clock() + ttl)));
-        Ok((self.change(id, |_| ())?, self.keep_with(id, None)))
+        let renewed = self.live.get(&id).map(|live| live.reading(&self.processes));
+        Ok((renewed.ok_or_else(|| self.gone(id))?, self.keep_with(id, None)))
     }
 
     fn release(&mut self, id: u64) -> Result<Reservation, Error> {

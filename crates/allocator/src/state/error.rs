@@ -8,7 +8,9 @@ use rusqlite::ErrorCode;
 #[derive(Debug, thiserror::Error)]
 pub enum StateError {
     /// The folder cannot be made or opened.
-    #[error("the state folder {folder:?} cannot be used: {source}. Set HOSTPOOL_STATE_DIR to a folder that can be written.")]
+    #[error(
+        "the state folder {folder:?} cannot be used: {source}. Set HOSTPOOL_STATE_DIR to a folder that can be written."
+    )]
     Folder {
         /// The folder.
         folder: PathBuf,
@@ -16,25 +18,33 @@ pub enum StateError {
         source: std::io::Error,
     },
     /// Another process has it open.
-    #[error("the state folder {folder:?} is in use by another hostpool: one host has one. Stop that one, or set HOSTPOOL_STATE_DIR to another folder.")]
+    #[error(
+        "the state folder {folder:?} is in use by another hostpool: one host has one. Stop that one, or set HOSTPOOL_STATE_DIR to another folder."
+    )]
     InUse {
         /// The folder.
         folder: PathBuf,
     },
     /// The file has no bytes.
-    #[error("the state file {path:?} is empty, which hostpool never leaves it: what it held is lost. It was not changed. Restore it from a copy, or move it away to start anew.")]
+    #[error(
+        "the state file {path:?} is empty, which hostpool never leaves it: what it held is lost. It was not changed. Restore it from a copy, or move it away to start anew."
+    )]
     Empty {
         /// The file.
         path: PathBuf,
     },
     /// The file is something else.
-    #[error("{path:?} is not a state file of hostpool. It was not changed. Move it away to start anew, or set HOSTPOOL_STATE_DIR to another folder.")]
+    #[error(
+        "{path:?} is not a state file of hostpool. It was not changed. Move it away to start anew, or set HOSTPOOL_STATE_DIR to another folder."
+    )]
     Foreign {
         /// The file.
         path: PathBuf,
     },
     /// The file was written by a newer hostpool.
-    #[error("the state file {path:?} has schema version {found}; this hostpool knows versions up to {known}. It was not changed. Run the newer hostpool, or move the file away to start anew.")]
+    #[error(
+        "the state file {path:?} has schema version {found}; this hostpool knows versions up to {known}. It was not changed. Run the newer hostpool, or move the file away to start anew."
+    )]
     Newer {
         /// The file.
         path: PathBuf,
@@ -44,7 +54,9 @@ pub enum StateError {
         known: u32,
     },
     /// The file does not hold together.
-    #[error("the state file {path:?} is damaged ({detail}). It was not changed. Restore it from a copy, or move it away to start anew.")]
+    #[error(
+        "the state file {path:?} is damaged ({detail}). It was not changed. Restore it from a copy, or move it away to start anew."
+    )]
     Damaged {
         /// The file.
         path: PathBuf,
@@ -52,7 +64,9 @@ pub enum StateError {
         detail: String,
     },
     /// The file cannot be read or written.
-    #[error("the state file {path:?} cannot be used: {detail}. Nothing was changed. Free space or make the folder writable, or set HOSTPOOL_STATE_DIR to another folder.")]
+    #[error(
+        "the state file {path:?} cannot be used: {detail}. Nothing was changed. Free space or make the folder writable, or set HOSTPOOL_STATE_DIR to another folder."
+    )]
     Unusable {
         /// The file.
         path: PathBuf,

@@ -4,7 +4,6 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{ErrorKind, Read};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
 
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
@@ -16,7 +15,7 @@ use super::migrations::{APPLICATION_ID, MIGRATIONS, latest, migrate};
 use super::record::Change;
 use super::store::{Store, Ticket};
 use super::writer::Writer;
-use crate::sync::lock;
+use crate::sync::{Mutex, lock};
 
 /// What the file is called in its folder. While it is open SQLite keeps its log beside it, in a file ending in -wal.
 pub const FILE_NAME: &str = "hostpool.sqlite3";
@@ -129,7 +128,8 @@ fn fill(draft: &Path, migrations: &[&str]) -> rusqlite::Result<()> {
 
 /// Looks at the bytes before SQLite does: it would take an empty file for a new one.
 fn check_header(path: &Path, known: u32) -> Result<(), StateError> {
-    let unusable = |error: std::io::Error| StateError::Unusable { path: path.to_owned(), detail: error.to_string() };
+    let unusable =
+        |error: std::io::Error| StateError::Unusable { path: path.to_owned(), detail: error.to_string() };
     let mut header = Vec::with_capacity(HEADER_BYTES);
     let file = File::open(path).map_err(unusable)?;
     file.take(HEADER_BYTES as u64).read_to_end(&mut header).map_err(unusable)?;
@@ -158,7 +158,8 @@ fn connect(path: &Path, migrations: &[&str]) -> Result<(Connection, Saved), Stat
     }
     configure(&connection).map_err(opened)?;
     check_whole(&connection, path)?;
-    let version: u32 = connection.pragma_query_value(None, "user_version", |row| row.get(0)).map_err(opened)?;
+    let version: u32 =
+        connection.pragma_query_value(None, "user_version", |row| row.get(0)).map_err(opened)?;
     migrate(&mut connection, path, migrations, version).map_err(opened)?;
     let saved = Saved::load(&connection).map_err(opened)?;
     saved.enter_boot(&connection).map_err(opened)?;

@@ -33,8 +33,10 @@ pub struct Saved {
 
 impl Saved {
     pub(super) fn load(connection: &Connection) -> Result<Self> {
-        let (id_key, saved_boot): (Vec<u8>, Option<String>) = connection
-            .query_row("SELECT id_key, boot_id FROM identity", [], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        let (id_key, saved_boot): (Vec<u8>, Option<String>) =
+            connection.query_row("SELECT id_key, boot_id FROM identity", [], |row| {
+                Ok((row.get(0)?, row.get(1)?))
+            })?;
         let mut last_entries = BTreeMap::new();
         for kind in [EntryKind::Pool, EntryKind::HostBuffer] {
             last_entries.extend(last_number(connection, kind)?.map(|number| (kind, number)));

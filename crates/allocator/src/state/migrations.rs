@@ -8,8 +8,7 @@ use rusqlite::{Connection, TransactionBehavior};
 pub(super) const APPLICATION_ID: u32 = 0x6870_6f6c;
 
 /// Step n leads from schema version n to n + 1.
-pub(super) const MIGRATIONS: &[&str] = &[
-    "CREATE TABLE identity (
+pub(super) const MIGRATIONS: &[&str] = &["CREATE TABLE identity (
          id_key BLOB NOT NULL,
          boot_id TEXT
      ) STRICT;
@@ -62,8 +61,7 @@ pub(super) const MIGRATIONS: &[&str] = &[
          request TEXT NOT NULL,
          result TEXT NOT NULL,
          UNIQUE (operation, key)
-     ) STRICT;",
-];
+     ) STRICT;"];
 
 /// The version that the steps lead to.
 pub(super) fn latest(migrations: &[&str]) -> u32 {

@@ -109,7 +109,9 @@ fn what_is_dropped_is_gone_but_its_number_is_not_given_again() {
     let folder = folder();
     let (file, _) = open(&folder).unwrap();
     file.enqueue(vec![Change::PutBudget(budget("a")), Change::PutEntry(entry(9))]).wait().unwrap();
-    file.enqueue(vec![Change::DropBudget("a".to_owned()), Change::DropEntry(EntryKind::Pool, 9)]).wait().unwrap();
+    file.enqueue(vec![Change::DropBudget("a".to_owned()), Change::DropEntry(EntryKind::Pool, 9)])
+        .wait()
+        .unwrap();
     file.close();
     drop(file);
     let (_file, saved) = open(&folder).unwrap();
@@ -193,7 +195,8 @@ fn an_empty_file_is_refused() {
 fn random_bytes_are_refused() {
     for length in [1, 99, 100, 4096, 100_000] {
         let folder = folder();
-        let bytes: Vec<u8> = (0..length).map(|n: u32| n.wrapping_mul(2_654_435_761).to_be_bytes()[0]).collect();
+        let bytes: Vec<u8> =
+            (0..length).map(|n: u32| n.wrapping_mul(2_654_435_761).to_be_bytes()[0]).collect();
         fs::write(folder.path().join(FILE_NAME), bytes).unwrap();
         assert!(matches!(refused(&folder), StateError::Foreign { .. }));
     }

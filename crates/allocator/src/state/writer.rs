@@ -36,7 +36,8 @@ impl Writer {
     pub(super) fn start(connection: Connection, path: PathBuf, ended_order: u64) -> io::Result<Self> {
         let (jobs, inbox) = channel();
         let pen = Pen { connection, path, ended_order };
-        let thread = thread::Builder::new().name("hostpool-state".to_owned()).spawn(move || pen.write(&inbox))?;
+        let thread =
+            thread::Builder::new().name("hostpool-state".to_owned()).spawn(move || pen.write(&inbox))?;
         Ok(Self { jobs: Some(jobs), thread: Some(thread) })
     }
 
@@ -63,7 +64,8 @@ impl Ticket {
     /// A change that is refused before it is written.
     pub(super) fn refused(path: &Path, detail: &str) -> Self {
         let (answer, ticket) = sync_channel(1);
-        let not_saved = NotSaved { path: path.to_owned(), reason: SaveFailure::Io, detail: detail.to_owned() };
+        let not_saved =
+            NotSaved { path: path.to_owned(), reason: SaveFailure::Io, detail: detail.to_owned() };
         let _ = answer.send(Err(not_saved));
         Self::new(ticket)
     }
@@ -125,9 +127,11 @@ fn apply(to: &Transaction<'_>, change: &Change, ended_order: &mut u64) -> Result
         }
         Change::PutAnswer(answer) => {
             let (operation, key) = (&answer.operation, &answer.key);
-            let put = "INSERT OR REPLACE INTO answer (operation, key, request, result) VALUES (?1, ?2, ?3, ?4)";
+            let put =
+                "INSERT OR REPLACE INTO answer (operation, key, request, result) VALUES (?1, ?2, ?3, ?4)";
             run(to, put, params![operation, key, answer.request, answer.result])?;
-            let forget = "DELETE FROM answer WHERE answer_order <= (SELECT max(answer_order) FROM answer) - ?1";
+            let forget =
+                "DELETE FROM answer WHERE answer_order <= (SELECT max(answer_order) FROM answer) - ?1";
             run(to, forget, params![REMEMBERED])
         }
     }
@@ -135,7 +139,8 @@ fn apply(to: &Transaction<'_>, change: &Change, ended_order: &mut u64) -> Result
 
 fn put_budget(to: &Transaction<'_>, budget: &BudgetRecord) -> Result<()> {
     let BudgetRecord { name, reserve, requested, fraction, ranks, size, admission_closed } = budget;
-    let put = "INSERT OR REPLACE INTO budget (name, reserve, requested, fraction, ranks, size, admission_closed)
+    let put =
+        "INSERT OR REPLACE INTO budget (name, reserve, requested, fraction, ranks, size, admission_closed)
                VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
     run(to, put, params![name, reserve, requested, fraction, ranks, size, admission_closed])
 }

@@ -21,7 +21,9 @@ impl Pair {
             assert_eq!(differs, expected);
             let found = self.budgets.create(name, budget_terms(terms), true, None);
             assert_eq!(found.is_ok(), differs.is_empty());
-            return found.iter().for_each(|found| assert_eq!(reading(found), self.model.reading(&weather, name)));
+            return found
+                .iter()
+                .for_each(|found| assert_eq!(reading(found), self.model.reading(&weather, name)));
         }
         let size = self.model.size_of(&weather, terms.requested, terms.fraction, 0);
         self.model.named.insert(name, Budget::of(terms, size));
@@ -36,14 +38,15 @@ impl Pair {
         if self.model.budget(name).is_none() {
             return assert_not_found(&updated);
         }
+        if name != "host" && change.reserve.is_some() {
+            return assert_invalid(&updated, "reserve_bytes");
+        }
         let Some(weather) = self.model.weather.clone() else { return assert_unreadable(&updated) };
         if name == "host" {
             self.model.reserve = change
                 .reserve
                 .map_or(self.model.reserve, |reserve| reserve.unwrap_or(super::model::DEFAULT_RESERVE));
             self.model.host.change(change);
-        } else if change.reserve.is_some() {
-            return assert_invalid(&updated, "reserve_bytes");
         } else {
             self.update_named(name, change);
         }

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use hostpool_allocator::Bytes;
-use hostpool_allocator::budget::{Budgets, BudgetReading, Ledger, RankShare};
+use hostpool_allocator::budget::{BudgetReading, Budgets, Ledger, RankShare};
 use hostpool_allocator::reservation::Reservations;
 
 use super::budget::Reading;

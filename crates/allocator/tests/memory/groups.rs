@@ -1,8 +1,10 @@
 //! Pools that grow together: all of them or none.
 
+use std::sync::Arc;
+
 use std::thread;
 
-use hostpool_allocator::budget::{Budgets, BudgetChange, BudgetTerms, HOST_BUDGET};
+use hostpool_allocator::budget::{BudgetChange, BudgetTerms, Budgets, HOST_BUDGET};
 use hostpool_allocator::memory::{HostMemoryAllocator, MemoryWish, OnHugepageShortage};
 use hostpool_allocator::pool::{
     Layout, MAX_GROUP_POOLS, PagesPerAnchorPage, PoolGroup, PoolGroupMember, PoolGroupSpec,

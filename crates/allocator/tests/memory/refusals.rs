@@ -1,6 +1,8 @@
 //! Every way memory is refused: the type, the figures, and nothing left behind.
 
-use hostpool_allocator::budget::{Budgets, BudgetChange, HOST_BUDGET};
+use std::sync::Arc;
+
+use hostpool_allocator::budget::{BudgetChange, Budgets, HOST_BUDGET};
 use hostpool_allocator::memory::{
     HostBuffer, HostBufferSpec, HostMemoryAllocator, MemoryWish, OnHugepageShortage,
 };

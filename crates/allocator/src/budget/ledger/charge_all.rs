@@ -1,6 +1,5 @@
 //! Several charges in one decision: two callers that ask at once cannot each get a part and fail.
 
-
 use super::{Ledger, Refusal, State};
 use crate::budget::events::BudgetEventKind;
 use crate::budget::{Demand, PendingCharge, Quote};
