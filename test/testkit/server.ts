@@ -44,15 +44,19 @@ export async function startServer(env: Record<string, string> = {}, command: str
   });
   // 'close', not 'exit': by then every line of the log has been read.
   const exit = once(child, 'close').then(([code, signal]) => ({ code, signal }));
-  const url = await vi.waitFor(
+  const ended = exit.then(({ code }) => {
+    throw new Error(`the server ended with ${code}: ${stderr}`);
+  });
+  const listens = vi.waitFor(
     () => {
-      if (child.exitCode !== null) throw new Error(`the server ended with ${child.exitCode}: ${stderr}`);
       const listening = log.find(({ msg }) => msg === 'listening');
       if (listening === undefined) throw new Error(`not listening yet: ${stderr}`);
       return String(listening.url);
     },
     { timeout: 20_000, interval: 20 },
   );
+  ended.catch(() => undefined);
+  const url = await Promise.race([listens, ended]);
   const send: TestServer['send'] = (query, variables, headers) => post(`${url}/graphql`, { query, variables }, headers);
   return {
     url,

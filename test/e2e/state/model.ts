@@ -50,11 +50,12 @@ const EVERYTHING = `{
   budgets { name requestedBytes fraction ranks admissionClosed chargedBytes }
   reservations { id holder bytes state expiresAt }
   pools { name state size ... on V4PagedHostPool { memory { mappedBytes } } }
+  hostBuffers { id state memory { mappedBytes } }
 }`;
 
 /** Everything that is kept, as keys and values; and its sum, which must be what is charged. */
 export async function show(server: TestServer): Promise<Map<string, string>> {
-  const { budgets, reservations, pools } = await server.data(EVERYTHING);
+  const { budgets, reservations, pools, hostBuffers } = await server.data(EVERYTHING);
   const shown = new Map<string, string>();
   for (const { name, chargedBytes: _, ...terms } of budgets)
     if (name !== 'host') shown.set(`budget ${name}`, JSON.stringify(terms));
@@ -64,8 +65,9 @@ export async function show(server: TestServer): Promise<Map<string, string>> {
   }
   for (const { name, state, size } of pools) shown.set(`pool ${name}`, `${state} ${size}`);
   const reserved = reservations.reduce((sum: number, { bytes }: { bytes: number }) => sum + bytes, 0);
-  const mapped = pools.reduce(
-    (sum: number, pool: { memory?: { mappedBytes: number } }) => sum + (pool.memory?.mappedBytes ?? 0),
+  for (const { id, state } of hostBuffers) shown.set(`buffer ${id}`, state);
+  const mapped = [...pools, ...hostBuffers].reduce(
+    (sum: number, { memory }: { memory?: { mappedBytes: number } }) => sum + (memory?.mappedBytes ?? 0),
     0,
   );
   const { chargedBytes } = budgets[0];
