@@ -3,6 +3,7 @@ import type { ErrorCode } from '../../src/schema/generated/resolver-types.js';
 import {
   ALLOCATE_BUFFER,
   ALLOCATE_SLOTS,
+  CREATE_BUDGET,
   CREATE_LOGICAL,
   CREATE_PAGED,
   DESTROY_POOL,
@@ -11,6 +12,7 @@ import {
 } from '../testkit/graphql.js';
 import { type FakeHost, plainHost } from '../testkit/host-root.js';
 import { startServer, type TestServer } from '../testkit/server.js';
+import { smallDisk, useUpLog } from '../testkit/small-disk.js';
 
 let host: FakeHost;
 let server: TestServer;
@@ -229,6 +231,17 @@ const ways: Record<ErrorCode, () => Promise<Record<string, unknown>>> = {
   },
   BUDGET_EXCEEDED: () => withBudget({ requestedBytes: '16MiB' }, () => refusal(ALLOCATE_BUFFER, { nbytes: '32MiB' })),
   BUDGET_ADMISSION_CLOSED: () => withBudget({ admissionClosed: true }, () => refusal(ALLOCATE_BUFFER, { nbytes: 1 })),
+  STATE_NOT_SAVED: async () => {
+    const disk = smallDisk();
+    if ('skipped' in disk) return { skipped: disk.skipped };
+    const own = await startServer({ HOSTPOOL_STATE_DIR: disk.path });
+    disk.fill();
+    await useUpLog(own);
+    const refused = await own.data(CREATE_BUDGET, { input: { name: 'x' } });
+    await own.stop();
+    disk.unmount();
+    return refused.createBudget;
+  },
   INVALID_ARGUMENT: () => refusal(CREATE_LOGICAL, { name: '', size: 64, pageSize: 16 }),
 };
 
@@ -240,10 +253,14 @@ function asPattern(template: string): RegExp {
 
 describe('the message templates of errorCatalog are those of the messages', () => {
   for (const [code, way] of Object.entries(ways)) {
-    it(code, async () => {
+    it(code, async (context) => {
       const query = 'query($code: ErrorCode) { errorCatalog(code: $code) { messageTemplate } }';
       const [{ messageTemplate }] = (await server.data(query, { code })).errorCatalog;
       const refused = await way();
+      if (typeof refused.skipped === 'string') {
+        console.log(`SKIPPED: ${refused.skipped}`);
+        context.skip(refused.skipped);
+      }
       expect(refused.code).toBe(code);
       expect(refused.message).toMatch(asPattern(messageTemplate));
     });

@@ -173,14 +173,6 @@ describe('the log', () => {
       { ...fields, msg: 'reservation ended', reason: 'Released' },
     ]);
   });
-
-  it('says at a shutdown what ends with it', async () => {
-    const other = await startServerForTest({ HOSTPOOL_HOST_ROOT: host.path });
-    await other.data(RESERVE, { input: { bytes: GIB, holder: 'engine' } });
-    expect(await other.stop()).toEqual({ code: 0, signal: null });
-    const line = other.log.find(({ msg }) => msg === 'reservations end with this process');
-    expect(line).toMatchObject({ level: 'warn', reservations: 1, bytes: GIB });
-  });
 });
 
 describe('hugepage reservations', () => {

@@ -21,6 +21,7 @@ import {
 } from '../testkit/graphql.js';
 import { type FakeHost, plainHost } from '../testkit/host-root.js';
 import { startServer, type TestServer } from '../testkit/server.js';
+import { type SmallDisk, smallDisk, useUpLog } from '../testkit/small-disk.js';
 
 const GIB = 2 ** 30;
 let host: FakeHost;
@@ -98,6 +99,11 @@ const ways: Record<string, Record<string, () => Promise<unknown>>> = {
   CreateLogicalHostPoolResult: {
     LogicalHostPool: () => logical({}),
     LogicalPoolSizeNotPageAligned: () => logical({ size: 65 }),
+    NotFound: async () => {
+      const input = { name: newName(), idempotencyKey: 'made and gone' };
+      await destroy(((await logical(input)) as { id: string }).id);
+      return logical(input);
+    },
     NameTaken: async () => {
       await logical({ name: 'twice' });
       return logical({ name: 'twice' });
@@ -228,6 +234,47 @@ const ways: Record<string, Record<string, () => Promise<unknown>>> = {
   },
 };
 
+/** Uses a server whose state is on a small disk. */
+async function onSmallDisk(use: (server: TestServer, disk: SmallDisk) => Promise<unknown>): Promise<unknown> {
+  const disk = smallDisk();
+  if ('skipped' in disk) return { __typename: `SKIPPED: ${disk.skipped}` };
+  const own = await startServer({ HOSTPOOL_HOST_ROOT: host.path, HOSTPOOL_STATE_DIR: disk.path });
+  try {
+    return await use(own, disk);
+  } finally {
+    await own.stop();
+    disk.unmount();
+  }
+}
+
+const notSaved = (mutation: string, variables: object, before?: (server: TestServer) => Promise<object>) => () =>
+  onSmallDisk(async (own, disk) => {
+    const more = (await before?.(own)) ?? {};
+    disk.fill();
+    await useUpLog(own);
+    return Object.values(await own.data(mutation, { ...variables, ...more }))[0];
+  });
+
+const idOf = (mutation: string, variables: object) => async (own: TestServer) => {
+  const [made] = Object.values(await own.data(mutation, variables)) as { id: string }[];
+  return { id: made?.id };
+};
+const bufferInput = { input: { nbytes: 4096 } };
+const reservationInput = { input: { bytes: 4096, holder: 'x' } };
+const pagedInput = { input: { name: 'x', ...smallPool } };
+
+const saving: Record<string, () => Promise<unknown>> = {
+  CreateLogicalHostPoolResult: notSaved(CREATE_LOGICAL, { input: { name: 'x', size: 64, pageSize: 8 } }),
+  CreateV4PagedPoolResult: notSaved(CREATE_PAGED, pagedInput),
+  CreatePoolGroupResult: notSaved(CREATE_GROUP, groupInput({})),
+  AllocateHostBufferResult: notSaved(ALLOCATE_BUFFER, bufferInput),
+  FreeHostBufferResult: notSaved(FREE_BUFFER, {}, idOf(ALLOCATE_BUFFER, bufferInput)),
+  DestroyPoolResult: notSaved(DESTROY_POOL, {}, idOf(CREATE_PAGED, pagedInput)),
+  BudgetResult: notSaved(CREATE_BUDGET, { input: { name: 'x'.repeat(128) } }),
+  ReserveHostMemoryResult: notSaved(RESERVE, reservationInput),
+  ReservationResult: notSaved(COMMIT, {}, idOf(RESERVE, reservationInput)),
+};
+
 /** Members that nothing can reach yet, and why. */
 const unreachable: Record<string, string> = {
   'DestroyPoolResult.InUse': 'nothing can be attached to a pool yet',
@@ -241,9 +288,14 @@ describe('every member of every result union is reached', () => {
       it(`${union.name}.${member}`, async (context) => {
         const reason = unreachable[`${union.name}.${member}`];
         if (reason !== undefined) context.skip(reason);
-        const way = ways[union.name]?.[member];
+        const way = member === 'StateNotSaved' ? saving[union.name] : ways[union.name]?.[member];
         expect(way, 'a way to reach it').toBeDefined();
-        expect(await way?.()).toMatchObject({ __typename: member });
+        const answer = (await way?.()) as { __typename: string };
+        if (answer.__typename.startsWith('SKIPPED')) {
+          console.log(answer.__typename);
+          context.skip(answer.__typename);
+        }
+        expect(answer).toMatchObject({ __typename: member });
       });
     }
   }

@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { createServer } from 'node:net';
+import { homedir } from 'node:os';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { readConfig } from '../../src/config.js';
 import { VERSION } from '../../src/version.js';
@@ -29,9 +30,23 @@ describe('settings', () => {
         hostRoot: '/',
         reserveBytes: 10 * 2 ** 30,
         logLevel: 'info',
+        stateDir: `${homedir()}/.local/state/hostpool`,
         withoutEffect: [],
       },
     });
+  });
+
+  it('keep the state of each host root apart, in a folder of the user', () => {
+    const stateDir = (env: Record<string, string>) => {
+      const outcome = readConfig([], { XDG_STATE_HOME: '/state', ...env });
+      return outcome.kind === 'Config' ? outcome.config.stateDir : outcome;
+    };
+    expect(stateDir({})).toBe('/state/hostpool');
+    expect(stateDir({ HOSTPOOL_HOST_ROOT: '/./' })).toBe('/state/hostpool');
+    expect(stateDir({ HOSTPOOL_HOST_ROOT: '/a' })).toMatch(/^\/state\/hostpool\/host-roots\/[0-9a-f]{16}$/);
+    expect(stateDir({ HOSTPOOL_HOST_ROOT: '/a' })).not.toBe(stateDir({ HOSTPOOL_HOST_ROOT: '/b' }));
+    expect(stateDir({ XDG_STATE_HOME: 'relative' })).toBe(`${homedir()}/.local/state/hostpool`);
+    expect(stateDir({ HOSTPOOL_STATE_DIR: 'relative' })).toMatchObject({ kind: 'Invalid' });
   });
 
   it('are read from HOSTPOOL_* variables, an empty one counting as unset', () => {
@@ -42,6 +57,7 @@ describe('settings', () => {
       HOSTPOOL_RESERVE: '1.5 GiB',
       HOSTPOOL_LOG_LEVEL: '',
       HOSTPOOL_STATE_DIR: '/var/lib/hostpool',
+      HOSTPOOL_ENGINE_SOCKET: '/run/hostpool.sock',
       PATH: '/bin',
     };
     expect(readConfig([], env)).toMatchObject({
@@ -50,7 +66,8 @@ describe('settings', () => {
         port: 0,
         hostRoot: '/host',
         reserveBytes: 1.5 * 2 ** 30,
-        withoutEffect: ['HOSTPOOL_STATE_DIR'],
+        stateDir: '/var/lib/hostpool',
+        withoutEffect: ['HOSTPOOL_ENGINE_SOCKET'],
       },
     });
   });

@@ -3,6 +3,9 @@ import { mkdtempSync, rmdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
+import { CREATE_BUDGET } from './graphql.js';
+import type { TestServer } from './server.js';
+
 /** A file system of its own, of a few hundred kilobytes. */
 export interface SmallDisk {
   readonly path: string;
@@ -56,5 +59,13 @@ function fillUp(file: string): void {
       if ((error as NodeJS.ErrnoException).code === 'ENOSPC') return;
       throw error;
     }
+  }
+}
+
+/** Changes what a server keeps on a full disk until it cannot: its log may have a block or two left. */
+export async function useUpLog(server: TestServer): Promise<void> {
+  for (let n = 0; ; n += 1) {
+    const { createBudget } = await server.data(CREATE_BUDGET, { input: { name: `fills-${n}` } });
+    if (createBudget.__typename === 'StateNotSaved') return;
   }
 }

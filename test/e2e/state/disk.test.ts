@@ -16,7 +16,7 @@ import {
 } from '../../testkit/graphql.js';
 import { processState } from '../../testkit/process-state.js';
 import { startServerForTest, type TestServer } from '../../testkit/server.js';
-import { type SmallDisk, smallDisk } from '../../testkit/small-disk.js';
+import { type SmallDisk, smallDisk, useUpLog } from '../../testkit/small-disk.js';
 import { show } from './model.js';
 
 function disk(context: TestContext): SmallDisk {
@@ -79,10 +79,7 @@ describe('a disk that becomes full', () => {
     const server = await startServerForTest(env);
     const mutations = await everyMutation(server);
     small.fill();
-    for (let n = 0; n < 1000; n += 1) {
-      const { createBudget } = await server.data(CREATE_BUDGET, { input: { name: `fills-${n}` } });
-      if (createBudget.__typename === 'StateNotSaved') break;
-    }
+    await useUpLog(server);
     await refusesAll(server, mutations, 'DISK_FULL');
     const before = await show(server);
     server.child.kill('SIGKILL');

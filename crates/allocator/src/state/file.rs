@@ -182,5 +182,9 @@ fn check_whole(connection: &Connection, path: &Path) -> Result<(), StateError> {
     let verdict: String = connection
         .query_row("PRAGMA integrity_check(1)", [], |row| row.get(0))
         .map_err(|error| StateError::of(path, &error))?;
-    if verdict == "ok" { Ok(()) } else { Err(StateError::Damaged { path: path.to_owned(), detail: verdict }) }
+    if verdict == "ok" {
+        return Ok(());
+    }
+    let detail = verdict.lines().collect::<Vec<_>>().join(" ");
+    Err(StateError::Damaged { path: path.to_owned(), detail })
 }
