@@ -2,7 +2,7 @@
 #
 # The base images are arguments, so that images of your own can stand in where no registry is reachable. What each must have:
 #   NODE_IMAGE     Node 20 as /usr/local/bin/node, npm in /usr/local/lib/node_modules/npm
-#   RUST_IMAGE     cargo and rustc on the PATH, a C linker; the same glibc as RUNTIME_IMAGE or an older one
+#   RUST_IMAGE     cargo and rustc on the PATH, a C compiler (for SQLite); the same glibc as RUNTIME_IMAGE or an older one
 #   RUNTIME_IMAGE  glibc, libstdc++, useradd
 ARG NODE_IMAGE=node:20-bookworm-slim
 ARG RUST_IMAGE=rust:1.95-slim-bookworm
@@ -37,14 +37,17 @@ LABEL org.opencontainers.image.title="hostpool" \
       org.opencontainers.image.revision="${REVISION}"
 # By number as well, so that orchestrators can see that it is not root.
 RUN groupadd --gid 10001 hostpool \
- && useradd --uid 10001 --gid 10001 --no-create-home --home-dir /nonexistent --shell /usr/sbin/nologin hostpool
+ && useradd --uid 10001 --gid 10001 --no-create-home --home-dir /nonexistent --shell /usr/sbin/nologin hostpool \
+ && install --directory --owner 10001 --group 10001 --mode 0700 /var/lib/hostpool
 COPY --from=node /usr/local/bin/node /usr/local/bin/node
 WORKDIR /app
 COPY --from=node /app/node_modules node_modules
 COPY --from=build /app/native native
 COPY --from=build /app/dist dist
 COPY package.json ./
-ENV NODE_ENV=production
+ENV NODE_ENV=production HOSTPOOL_STATE_DIR=/var/lib/hostpool
+# A volume that is made for it takes its owner and mode from here.
+VOLUME /var/lib/hostpool
 USER 10001:10001
 # node is process 1: it gets SIGTERM itself, finishes what runs, unmaps every pool and ends with 0.
 STOPSIGNAL SIGTERM

@@ -117,8 +117,7 @@ impl HostReservations {
             last: saved.last_reservation,
             same_boot: saved.same_boot,
         });
-        let ledger = Arc::clone(allocator.ledger());
-        let reservations = reservation::Reservations::restore(ledger, state.store(), &kept);
+        let reservations = reservation::Reservations::restore(allocator.ledger(), &state.store(), &kept);
         let reservations = reservations.map_err(|error| napi::Error::from_reason(error.to_string()))?;
         Ok(Self { allocator, reservations: Arc::new(reservations) })
     }

@@ -249,7 +249,6 @@ impl Ledger {
 
     /// Takes back a charge that was granted before this process began, whatever the host has now: its memory may be in
     /// use. A budget or rank that is not there any more does not stand in the way.
-    #[must_use]
     pub fn recharge(self: &Arc<Self>, demand: Demand) -> Charge {
         let mut state = lock(&self.state);
         let rank = state.account(&demand.budget).and_then(|account| account.rank(demand.rank)).unwrap_or(0);

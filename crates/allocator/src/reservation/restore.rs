@@ -35,8 +35,12 @@ impl Reservations {
     ///
     /// # Errors
     /// When the system has no thread or descriptor to watch with.
-    pub fn restore(ledger: Arc<Ledger>, store: Arc<dyn Store>, kept: &KeptReservations) -> io::Result<Self> {
-        let restored = Self::start(Arc::clone(&ledger), Arc::clone(&store))?;
+    pub fn restore(
+        ledger: &Arc<Ledger>,
+        store: &Arc<dyn Store>,
+        kept: &KeptReservations,
+    ) -> io::Result<Self> {
+        let restored = Self::start(Arc::clone(ledger), Arc::clone(store))?;
         let mut table = lock(&restored.table);
         table.next_id = kept.last.map_or(table.next_id, |last| last + 1);
         let mut meanwhile = Vec::<Change>::new();
@@ -52,7 +56,7 @@ impl Reservations {
                     table.remember(&ended);
                     meanwhile.push(put_ended(&ended));
                 }
-                Fate::Goes(holder) => table.resume(&ledger, &restored.watch, record, reservation, holder)?,
+                Fate::Goes(holder) => table.resume(ledger, &restored.watch, record, reservation, holder)?,
             }
         }
         drop(table);

@@ -26,5 +26,4 @@ pub use record::{
 pub use store::{Forgetful, Store, Ticket};
 
 #[cfg(test)]
-#[expect(clippy::indexing_slicing, reason = "a panic here is how a test fails")]
 mod tests;
