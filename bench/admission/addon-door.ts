@@ -1,3 +1,4 @@
+import { rmSync } from 'node:fs';
 import { HostAllocator, HostReservations, HostState } from '../../native/index.js';
 import type { Door } from './compare.js';
 import { smallHostRoot } from './host-root.js';
@@ -5,10 +6,10 @@ import { fill, PAGE } from './live-charges.js';
 
 const SECONDS = 1;
 
-/** Decisions through the addon, in this process. */
-export async function openAddon(live: number): Promise<Door> {
+/** Decisions through the addon, in this process; kept in a folder when one is given. */
+export async function openAddon(live: number, folder?: string): Promise<Door> {
   const root = smallHostRoot();
-  const state = new HostState();
+  const state = new HostState(folder);
   const reservations = new HostReservations(new HostAllocator({ hostRoot: root.path, reserveBytes: 0 }, state), state);
   await fill(live, (spec) => reservations.reserve(spec));
   root.becomeThisHost();
@@ -25,12 +26,16 @@ export async function openAddon(live: number): Promise<Door> {
       }
       return { count, seconds: elapsed() };
     },
-    close: async () => root.remove(),
+    close: async () => {
+      await state.close();
+      root.remove();
+      if (folder !== undefined) rmSync(folder, { recursive: true });
+    },
   };
 }
 
 async function decideOnce(reservations: HostReservations): Promise<void> {
   const granted = await reservations.reserve(PAGE);
   if ('message' in granted) throw new Error(granted.message);
-  reservations.release(granted.id);
+  await reservations.release(granted.id);
 }

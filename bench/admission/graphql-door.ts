@@ -12,8 +12,9 @@ const RESERVE =
 const RELEASE = 'mutation($id: ID!) { releaseReservation(id: $id) { ... on Reservation { state } } }';
 
 /** Decisions over GraphQL, by a server of its own. */
-export async function openGraphql(live: number): Promise<Door> {
-  const server = await spawnServer(process.execPath, ['--import', 'tsx', SERVER, String(live)]);
+export async function openGraphql(live: number, durable: boolean): Promise<Door> {
+  const args = ['--import', 'tsx', SERVER, String(live), ...(durable ? ['durable'] : [])];
+  const server = await spawnServer(process.execPath, args);
   return {
     live,
     pid: server.pid,

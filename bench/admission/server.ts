@@ -1,4 +1,4 @@
-// A server with so many live charges (its argument), as `npm start` runs it but for the charges and the host root.
+// A server with so many live charges (its argument), kept on disk if "durable" follows, as `npm start` runs it but for the charges and the host root.
 import { createAllocator } from '../../src/allocator/allocator.js';
 import { createLogger } from '../../src/http/logger.js';
 import { createServer } from '../../src/server.js';
@@ -8,7 +8,8 @@ import { fill } from './live-charges.js';
 const live = Number(process.argv[2]);
 const root = smallHostRoot();
 const logger = createLogger({ logLevel: 'silent' });
-const allocator = createAllocator({ hostRoot: root.path, reserveBytes: 0, log: logger });
+const stateDir = process.argv[3] === 'durable' ? process.env.HOSTPOOL_STATE_DIR : undefined;
+const allocator = createAllocator({ hostRoot: root.path, reserveBytes: 0, stateDir, log: logger });
 await fill(live, (spec) => allocator.reservations.reserve(spec));
 root.becomeThisHost();
 logger.level = 'info';

@@ -9,8 +9,10 @@ use hostpool_allocator::budget::{
 };
 use hostpool_allocator::host::{AdmissionReading, HostError, HostRoot, MemInfo};
 use hostpool_allocator::memory::HostMemoryAllocator;
-use hostpool_allocator::reservation::{ReservationSpec, Reservations};
+use hostpool_allocator::reservation::{KeptReservations, ReservationSpec, Reservations};
+use hostpool_allocator::state::{Forgetful, StateFile, Store};
 use hostpool_allocator::{Backing, Bytes, Error, NumaNode};
+use tempfile::TempDir;
 
 pub(crate) type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
 
@@ -18,9 +20,10 @@ pub(crate) type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
 pub(crate) type Make = fn(u64, &Holders) -> Outcome<Box<dyn Door>>;
 
 /// Every door, by what is measured of it.
-pub(crate) const DOORS: [(&str, Make); 4] = [
+pub(crate) const DOORS: [(&str, Make); 5] = [
     ("ledger", |live, _| Ok(Box::new(Charges::live(unchanging(PLENTY), live)?))),
     ("reservation", |live, holders| Ok(Box::new(Reserved::live(unchanging(PLENTY), live, holders)?))),
+    ("reservation, on disk", |live, holders| Ok(Box::new(Durable::live(live, holders)?))),
     // The longest way to an answer: near a limit the holders are looked at.
     ("reservation refused", |live, holders| {
         Ok(Box::new(Refused(Reserved::live(unchanging(live * PAGE), live, holders)?)))
@@ -31,6 +34,7 @@ pub(crate) const DOORS: [(&str, Make); 4] = [
 ];
 
 const PAGE: u64 = 4096;
+const FILLERS: usize = 64;
 const PLENTY: u64 = 1 << 50;
 
 /// A grant and its release, or a refusal, with charges live beside it.
@@ -67,15 +71,27 @@ struct Reserved {
 
 impl Reserved {
     fn live(ledger: Arc<Ledger>, live: u64, holders: &Holders) -> Outcome<Self> {
-        let reservations = Reservations::new(ledger)?;
-        for n in 0..live {
-            let spec = match n % 5 {
-                0 | 2 => ReservationSpec { pid: holders.pid(n), ..spec() },
-                1 => ReservationSpec { ttl: Some(Duration::from_secs(3600)), ..spec() },
-                _ => spec(),
-            };
-            reservations.reserve(spec)?;
-        }
+        Self::kept(&ledger, &(Arc::new(Forgetful) as _), live, holders)
+    }
+
+    fn kept(ledger: &Arc<Ledger>, store: &Arc<dyn Store>, live: u64, holders: &Holders) -> Outcome<Self> {
+        let reservations = Reservations::restore(ledger, store, &KeptReservations::default())?;
+        // Many at once, who share their waits for the disk.
+        let fill = |first: u64| -> Result<(), Error> {
+            for n in (first..live).step_by(FILLERS) {
+                let spec = match n % 5 {
+                    0 | 2 => ReservationSpec { pid: holders.pid(n), ..spec() },
+                    1 => ReservationSpec { ttl: Some(Duration::from_secs(3600)), ..spec() },
+                    _ => spec(),
+                };
+                reservations.reserve(spec)?;
+            }
+            Ok(())
+        };
+        std::thread::scope(|scope| {
+            let fillers: Vec<_> = (0..FILLERS as u64).map(|first| scope.spawn(move || fill(first))).collect();
+            fillers.into_iter().try_for_each(|filler| filler.join().unwrap_or(Ok(())))
+        })?;
         let mine = ReservationSpec { pid: holders.pid(0), ttl: Some(Duration::from_secs(7200)), ..spec() };
         Ok(Self { reservations, mine })
     }
@@ -86,6 +102,27 @@ impl Door for Reserved {
         let granted = self.reservations.reserve(self.mine.clone())?;
         self.reservations.release(granted.id)?;
         Ok(())
+    }
+}
+
+/// Reservations that are answered once they are on disk.
+struct Durable {
+    reserved: Reserved,
+    _folder: TempDir,
+}
+
+impl Durable {
+    fn live(live: u64, holders: &Holders) -> Outcome<Self> {
+        let folder = tempfile::tempdir()?;
+        let store: Arc<dyn Store> = Arc::new(StateFile::open(folder.path())?.0);
+        let reserved = Reserved::kept(&unchanging(PLENTY), &store, live, holders)?;
+        Ok(Self { reserved, _folder: folder })
+    }
+}
+
+impl Door for Durable {
+    fn decide(&mut self) -> Outcome<()> {
+        self.reserved.decide()
     }
 }
 
