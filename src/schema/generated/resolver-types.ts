@@ -107,7 +107,10 @@ export type BudgetClaimant = {
   __typename?: 'BudgetClaimant';
   /** What it is for. */
   kind: ClaimantKind;
-  /** The name of the pool or buffer, or the holder of the reservation; null for a buffer without a name. */
+  /**
+   * The name of the pool or buffer, or the holder of the reservation; null for a buffer without a name. A pool group that is
+   * refused is told by the name of its first pool, with the bytes of all.
+   */
   name: Maybe<Scalars['String']['output']>;
   /** The process whose death ends a reservation; null when none was named, and for pools and buffers. */
   pid: Maybe<Scalars['Int']['output']>;

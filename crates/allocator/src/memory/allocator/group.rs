@@ -102,15 +102,16 @@ impl HostMemoryAllocator {
     }
 }
 
-/// What to ask the ledger for, but for the bytes, once the wish is one this host knows and the least size can be counted.
+/// What to ask the ledger for, at the least size, once the wish is one this host knows and the least size can be counted.
 fn question(
     attempt: &Attempt<'_>,
     least: &[MemoryRequest],
 ) -> Result<Demand, Box<HostBufferAllocationFailed>> {
     let checked = attempt.check_wish();
     checked.map_err(|reason| Box::new(failed_together(attempt, least, reason)))?;
-    let demand = demands(least, attempt)?.into_iter().next();
-    demand.ok_or_else(|| Box::new(failed_together(attempt, least, HostBufferFailure::SizeOverflow)))
+    let demands = demands(least, attempt)?;
+    let first = demands.first().map(|first| first.sum_of(&demands));
+    first.ok_or_else(|| Box::new(failed_together(attempt, least, HostBufferFailure::SizeOverflow)))
 }
 
 /// What each request takes of the ledger; together no more than 2^53 - 1 bytes.
