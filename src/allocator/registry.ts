@@ -183,7 +183,7 @@ export class Registry<T extends Registered> {
 
   /** Unmaps all, and keeps their records: the next start has them again. Resolves to the bytes released. */
   async unmapAll(): Promise<number> {
-    const released = await Promise.all(this.list().map((entry) => this.#unmap(entry)));
+    const released = await Promise.all(this.list().map((entry) => this.#letGo(entry)));
     return released.reduce((sum, bytes) => sum + bytes, 0);
   }
 
@@ -213,6 +213,12 @@ export class Registry<T extends Registered> {
   async #remove(entry: T): Promise<Outcome<number>> {
     const notSaved = await this.#dropRecord(entry);
     return notSaved ?? this.#unmap(entry);
+  }
+
+  /** Unmaps it, unless that is under way because it is being removed. */
+  async #letGo(entry: T): Promise<number> {
+    const removed = await this.#removals.get(entry);
+    return typeof removed === 'number' ? removed : this.#unmap(entry);
   }
 
   async #unmap(entry: T): Promise<number> {

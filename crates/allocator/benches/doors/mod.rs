@@ -22,14 +22,14 @@ pub(crate) type Make = fn(u64, &Holders) -> Outcome<Box<dyn Door>>;
 /// Every door, by what is measured of it.
 pub(crate) const DOORS: [(&str, Make); 5] = [
     ("ledger", |live, _| Ok(Box::new(Charges::live(unchanging(PLENTY), live)?))),
-    ("reservation", |live, holders| Ok(Box::new(Reserved::live(unchanging(PLENTY), live, holders)?))),
+    ("reservation", |live, holders| Ok(Box::new(Reserved::live(&unchanging(PLENTY), live, holders)?))),
     ("reservation, on disk", |live, holders| Ok(Box::new(Durable::live(live, holders)?))),
     // The longest way to an answer: near a limit the holders are looked at.
     ("reservation refused", |live, holders| {
-        Ok(Box::new(Refused(Reserved::live(unchanging(live * PAGE), live, holders)?)))
+        Ok(Box::new(Refused(Reserved::live(&unchanging(live * PAGE), live, holders)?)))
     }),
     ("reservation, this host's files", |live, holders| {
-        Ok(Box::new(Reserved::live(Arc::clone(this_host()?.ledger()), live, holders)?))
+        Ok(Box::new(Reserved::live(this_host()?.ledger(), live, holders)?))
     }),
 ];
 
@@ -70,8 +70,8 @@ struct Reserved {
 }
 
 impl Reserved {
-    fn live(ledger: Arc<Ledger>, live: u64, holders: &Holders) -> Outcome<Self> {
-        Self::kept(&ledger, &(Arc::new(Forgetful) as _), live, holders)
+    fn live(ledger: &Arc<Ledger>, live: u64, holders: &Holders) -> Outcome<Self> {
+        Self::kept(ledger, &(Arc::new(Forgetful) as _), live, holders)
     }
 
     fn kept(ledger: &Arc<Ledger>, store: &Arc<dyn Store>, live: u64, holders: &Holders) -> Outcome<Self> {
