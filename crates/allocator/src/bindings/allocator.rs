@@ -79,6 +79,12 @@ impl HostAllocator {
         Ok(Self { allocator: Arc::new(allocator), budgets: Arc::new(budgets) })
     }
 
+    /// While pools and buffers that were kept are made anew, budgets do not stand in their way. Nobody else may be asking.
+    #[napi]
+    pub fn set_restoring(&self, restoring: bool) {
+        self.allocator.ledger().set_restoring(restoring);
+    }
+
     /// Everything the host has, now.
     #[napi]
     pub async fn read_host(&self) -> napi::Result<HostReading> {

@@ -69,6 +69,8 @@ pub struct EntryChanges {
     pub drop: Vec<EntryRef>,
     /// To be repeated.
     pub answer: Option<AnswerRecord>,
+    /// Not to be repeated any more: what it gave came to nothing.
+    pub drop_answer: Option<AnswerRecord>,
 }
 
 /// The state of one host, on disk or not kept at all.
@@ -159,7 +161,10 @@ impl EntryChanges {
             .map(|gone| Ok(Change::DropEntry(gone.kind.into(), count("number", gone.number)?)));
         let puts = self.put.into_iter().map(|entry| Ok(Change::PutEntry(entry.check()?)));
         let answer = self.answer.map(|answer| Ok(Change::PutAnswer(answer.into())));
-        drops.chain(puts).chain(answer).collect()
+        let forgotten = self
+            .drop_answer
+            .map(|AnswerRecord { operation, key, .. }| Ok(Change::DropAnswer { operation, key }));
+        drops.chain(puts).chain(answer).chain(forgotten).collect()
     }
 }
 

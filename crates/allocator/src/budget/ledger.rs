@@ -1,21 +1,24 @@
 //! The ledger: one lock, every charge, and the host read afresh under that lock for every decision.
 
 mod charge_all;
+mod decide;
+mod terms;
+
+pub(super) use terms::Design;
 
 use std::collections::BTreeMap;
 use std::sync::Weak;
 
 use super::HOST_BUDGET;
-use super::account::{Account, BudgetChange, BudgetReading, BudgetTerms};
+use super::account::{Account, BudgetReading};
 use super::charge::{Charge, ChargeEnd, PendingCharge};
 use super::demand::{Demand, MemoryKind};
 use super::events::{BudgetEventKind, BudgetEvents};
 use super::holders::Holders;
 use super::promises::{Promises, Shown};
-use super::quote::{Figures, Quote};
+use super::quote::Quote;
 use crate::error::Error;
 use crate::host::{AdmissionReading, HostError};
-use crate::state::BudgetRecord;
 use crate::sync::{Arc, Mutex, lock};
 use crate::units::Bytes;
 
@@ -45,15 +48,6 @@ impl From<Error> for Refusal {
     }
 }
 
-/// What a budget would be, and what it would read as; nothing has changed.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) enum Design {
-    /// There is none of that name.
-    New(BudgetRecord, BudgetReading),
-    /// There is one; these are the terms in which it differs from those asked for.
-    Exists(BudgetReading, Vec<&'static str>),
-}
-
 pub(super) type ChargeId = u64;
 
 /// Reserve, then commit or roll back: the sum of what is promised never exceeds what the host has.
@@ -78,12 +72,8 @@ struct State {
     next_id: ChargeId,
     /// Who fault in themselves what they were granted.
     holders: Option<Weak<dyn Holders>>,
-}
-
-/// What a decision goes by: the host, and what is promised beyond what its figures show.
-struct Look {
-    host: AdmissionReading,
-    promises: Promises,
+    /// Only what the host has is looked at.
+    restoring: bool,
 }
 
 #[derive(Debug)]
@@ -107,8 +97,15 @@ impl Ledger {
             charges: BTreeMap::new(),
             next_id: 0,
             holders: None,
+            restoring: false,
         };
         Arc::new(Self { source, state: Mutex::new(state), events: BudgetEvents::default() })
+    }
+
+    /// While what was granted before is had again: budgets do not stand in its way, closed or smaller than what they held.
+    /// What the host has still does. Nobody else may be asking.
+    pub fn set_restoring(&self, restoring: bool) {
+        lock(&self.state).restoring = restoring;
     }
 
     /// From now on decisions look at these holders.
@@ -175,78 +172,6 @@ impl Ledger {
         Ok(all.map(|(name, account)| state.figures(&look, account).reading(name)).collect())
     }
 
-    /// What making the budget `name` would come to. Its size is fixed here: the bytes asked for, else the fraction of
-    /// what the host can promise now, else all of that.
-    pub(super) fn design(&self, name: &str, terms: BudgetTerms) -> Result<Design, Error> {
-        terms.check()?;
-        let state = lock(&self.state);
-        let look = self.look(&state)?;
-        if let Ok(account) = state.account(name) {
-            let reading = state.figures(&look, account).reading(name);
-            return Ok(Design::Exists(reading, account.terms.differences(&terms)));
-        }
-        let account = Account::new(terms, Some(state.size_of(&look, &terms, Bytes::ZERO)));
-        Ok(Design::New(account.record(name, None), state.figures(&look, &account).reading(name)))
-    }
-
-    /// What changing the budget `name` would come to. A named budget whose cap or fraction is changed is given its size
-    /// anew.
-    pub(super) fn redesign(
-        &self,
-        name: &str,
-        change: &BudgetChange,
-    ) -> Result<(BudgetRecord, BudgetReading), Error> {
-        change.check()?;
-        let state = lock(&self.state);
-        let mut account = state.account(name)?.clone();
-        if name != HOST_BUDGET && change.reserve.is_some() {
-            return Err(Error::invalid("reserve_bytes", "belongs to the budget host only"));
-        }
-        let look = self.look(&state)?;
-        change.apply_to(&mut account);
-        let reserve = change.reserve.unwrap_or(state.reserve);
-        let mut figures = state.figures(&look, &account);
-        if name == HOST_BUDGET {
-            figures.reserve = reserve.unwrap_or(state.default_reserve);
-            figures.whole = &account;
-            return Ok((account.record(name, reserve), figures.reading(name)));
-        }
-        if change.resizes() {
-            account.size = Some(state.size_of(&look, &account.terms, account.charged));
-        }
-        Ok((account.record(name, None), state.figures(&look, &account).reading(name)))
-    }
-
-    /// The budget is from here on what the record says. What it holds stays.
-    pub(super) fn put_budget(&self, record: &BudgetRecord) {
-        lock(&self.state).put_budget(record);
-    }
-
-    /// As [`put_budget`](Self::put_budget); answers what it is then, no charge later. It is put though the host cannot be
-    /// read.
-    pub(super) fn put_and_read(&self, record: &BudgetRecord) -> Result<BudgetReading, Error> {
-        let mut state = lock(&self.state);
-        state.put_budget(record);
-        let look = self.look(&state)?;
-        Ok(state.figures(&look, state.account(&record.name)?).reading(&record.name))
-    }
-
-    /// Takes out the budget `name`, which must hold nothing.
-    pub(super) fn take_budget(&self, name: &str) -> Result<(BudgetRecord, BudgetReading), Error> {
-        if name == HOST_BUDGET {
-            return Err(Error::invalid("name", "must be a named budget: host always exists"));
-        }
-        let mut state = lock(&self.state);
-        let account = state.account(name)?;
-        if account.charges > 0 {
-            return Err(Error::InUse { what: "budget", id: name.to_owned(), holders: account.charges });
-        }
-        let look = self.look(&state)?;
-        let taken = (account.record(name, None), state.figures(&look, account).reading(name));
-        state.named.remove(name);
-        Ok(taken)
-    }
-
     /// Takes back a charge that was granted before this process began, whatever the host has now: its memory may be in
     /// use. A budget or rank that is not there any more does not stand in the way.
     pub fn recharge(self: &Arc<Self>, demand: Demand) -> Charge {
@@ -289,93 +214,12 @@ impl Ledger {
             self.tell(state, kind, demand);
         }
     }
-
-    /// The quote that grants `demand`.
-    fn admit(&self, state: &State, demand: &Demand) -> Result<Quote, Refusal> {
-        state.check_open(&demand.budget)?;
-        let quote = self.decide(state, demand)?;
-        if quote.fits() { Ok(quote) } else { Err(Refusal::Exceeded(quote)) }
-    }
-
-    /// What fits although no holder had faulted in anything fits whatever they do: only near a limit they are looked at.
-    fn decide(&self, state: &State, demand: &Demand) -> Result<Quote, Error> {
-        let quote = state.quote(&self.glance(state)?, demand)?;
-        if quote.fits() {
-            return Ok(quote);
-        }
-        match self.look_at_holders(state)? {
-            Some(look) => state.quote(&look, demand),
-            None => Ok(quote),
-        }
-    }
-
-    fn look(&self, state: &State) -> Result<Look, Error> {
-        match self.look_at_holders(state)? {
-            Some(look) => Ok(look),
-            None => self.glance(state),
-        }
-    }
-
-    fn glance(&self, state: &State) -> Result<Look, Error> {
-        Ok(Look { host: self.source.read()?, promises: state.promises.clone() })
-    }
-
-    /// `None` where no holder has anything that could show.
-    fn look_at_holders(&self, state: &State) -> Result<Option<Look>, Error> {
-        let Some(holders) = state.holders.as_ref().and_then(Weak::upgrade) else { return Ok(None) };
-        let mut host = None;
-        let visible = holders.visible_during(&mut || host = Some(self.source.read()));
-        let (Some(visible), Some(host)) = (visible, host) else { return Ok(None) };
-        Ok(Some(Look { host: host?, promises: state.promises.without(&visible) }))
-    }
 }
 
 impl State {
     fn account(&self, name: &str) -> Result<&Account, Error> {
         let account = if name == HOST_BUDGET { Some(&self.whole) } else { self.named.get(name) };
         account.ok_or_else(|| Error::NotFound { what: "budget", id: name.to_owned() })
-    }
-
-    /// Whether the budget, and "host", take new charges.
-    fn check_open(&self, budget: &str) -> Result<(), Refusal> {
-        let closed = |name: &str| Err(Refusal::AdmissionClosed(name.to_owned()));
-        if self.account(budget)?.admission_closed {
-            return closed(budget);
-        }
-        if self.whole.admission_closed { closed(HOST_BUDGET) } else { Ok(()) }
-    }
-
-    fn put_budget(&mut self, record: &BudgetRecord) {
-        if record.name == HOST_BUDGET {
-            self.reserve = record.reserve;
-        }
-        self.account_or_new(record).follow(record);
-    }
-
-    fn account_or_new(&mut self, record: &BudgetRecord) -> &mut Account {
-        if record.name == HOST_BUDGET {
-            return &mut self.whole;
-        }
-        self.named.entry(record.name.clone()).or_insert_with(|| Account::of(record))
-    }
-
-    fn quote(&self, look: &Look, demand: &Demand) -> Result<Quote, Error> {
-        let account = self.account(&demand.budget)?;
-        let rank = account.rank(demand.rank)?;
-        Ok(self.figures(look, account).quote(demand, rank))
-    }
-
-    fn figures<'a>(&'a self, look: &'a Look, account: &'a Account) -> Figures<'a> {
-        let Look { host, promises } = look;
-        let reserve = self.reserve.unwrap_or(self.default_reserve);
-        Figures { host, reserve, whole: &self.whole, account, promises }
-    }
-
-    /// What a named budget of these terms is given now, when it holds `held` already.
-    fn size_of(&self, look: &Look, terms: &BudgetTerms, held: Bytes) -> Bytes {
-        let promisable = self.figures(look, &self.whole).host_available().1.saturating_add(held);
-        let part = terms.fraction.map(|fraction| promisable.fraction(fraction));
-        [terms.requested, part].into_iter().flatten().min().unwrap_or(promisable)
     }
 
     fn enter(&mut self, demand: Arc<Demand>, rank: usize) -> ChargeId {

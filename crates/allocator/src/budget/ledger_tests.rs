@@ -1,6 +1,6 @@
 //! The ledger's rules, one by one.
 
-use super::super::account::MAX_RANKS;
+use super::super::account::{BudgetChange, BudgetTerms, MAX_RANKS};
 use super::super::budgets::Budgets;
 use super::super::demand::Claimant;
 use super::*;
@@ -286,6 +286,25 @@ fn a_budget_goes_when_it_holds_nothing_and_host_never() {
         budgets(&ledger).delete(HOST_BUDGET),
         Err(Error::InvalidArgument { field: "name", .. })
     ));
+}
+
+#[test]
+fn what_is_restored_is_held_back_by_the_host_and_by_no_budget() {
+    let ledger = ledger(20 * GIB, 0);
+    make(&ledger, "a", terms(Some(GIB), 2)).unwrap();
+    let change = BudgetChange {
+        requested: Some(Some(Bytes::new(GIB))),
+        admission_closed: Some(Some(true)),
+        ..Default::default()
+    };
+    budgets(&ledger).update(HOST_BUDGET, &change).unwrap();
+    assert!(matches!(ledger.charge(of("a", 0, 1)), Err(Refusal::AdmissionClosed(_))));
+    ledger.set_restoring(true);
+    let _held = ledger.charge(of("a", 0, 15 * GIB)).unwrap();
+    assert_eq!(refused(ledger.charge(of("a", 0, 6 * GIB))).limited_by, MemoryLimit::HostMemory);
+    ledger.set_restoring(false);
+    assert!(matches!(ledger.charge(of("a", 0, 1)), Err(Refusal::AdmissionClosed(_))));
+    assert!(ledger.budget("a").unwrap().unwrap().over_budget);
 }
 
 #[test]

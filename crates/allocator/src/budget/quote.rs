@@ -65,6 +65,8 @@ pub(super) struct Figures<'a> {
     /// The budget asked; "host" itself, or a part of it.
     pub(super) account: &'a Account,
     pub(super) promises: &'a Promises,
+    /// What was granted before is had again: only the node and the machine count.
+    pub(super) restoring: bool,
 }
 
 impl Figures<'_> {
@@ -132,8 +134,9 @@ impl Figures<'_> {
                 (MemoryLimit::Hugepages, size.saturating_mul(self.hugepages_free(size, None)))
             }
         };
-        let specific_first = [share, size, self.under_host_cap(), node, Some(machine)];
-        specific_first.into_iter().flatten().fold(None, tighter).unwrap_or(machine)
+        let budgets = [share, size, self.under_host_cap()].into_iter().filter(|_| !self.restoring);
+        let specific_first = budgets.chain([node, Some(machine)]);
+        specific_first.flatten().fold(None, tighter).unwrap_or(machine)
     }
 
     fn on_node(&self, kind: MemoryKind, node: u32) -> Bytes {

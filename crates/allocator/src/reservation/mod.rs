@@ -4,6 +4,7 @@
 //! table; a thread of its own watches clocks and processes.
 
 mod holder;
+mod keeping;
 #[cfg_attr(loom, path = "kernel_model.rs")]
 mod kernel;
 #[cfg(loom)]
@@ -11,12 +12,14 @@ mod kernel;
 mod loom_tests;
 mod processes;
 mod record;
+mod refusal;
+mod reservations;
 mod restore;
 mod table;
 mod watch;
 
 pub use record::{Reservation, ReservationSpec};
+pub use reservations::Reservations;
 pub use restore::KeptReservations;
-pub use table::Reservations;
 
 pub use crate::state::ReservationState;

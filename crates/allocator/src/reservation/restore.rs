@@ -3,9 +3,11 @@
 use std::io;
 
 use super::holder::Holder;
+use super::keeping::put_ended;
 use super::kernel;
 use super::record::Reservation;
-use super::table::{Live, Reservations, Table, put_ended, remember};
+use super::reservations::Reservations;
+use super::table::{Live, Table, remember};
 use super::watch::Watch;
 use crate::budget::Ledger;
 use crate::state::{Change, ReservationRecord, ReservationState, Store, instant_at};
@@ -89,7 +91,8 @@ impl Table {
         }
         let deadline = record.deadline.map(instant_at);
         self.deadlines.extend(deadline.map(|deadline| ((deadline, id), ())));
-        self.live.insert(id, Live { reservation, deadline, process, tied_to: record.process, charge });
+        self.live
+            .insert(id, Live { reservation, deadline, process, tied_to: record.process, charge, puts: 0 });
         Ok(())
     }
 }

@@ -81,16 +81,18 @@ impl Store for StateFile {
     }
 }
 
-/// Whether the file is there. Its log without it is what a careless copy leaves, and holds changes that were acknowledged.
+/// Whether the file is there. Its log without it is what a careless copy leaves, and holds changes that were acknowledged;
+/// an empty one is what SQLite leaves beside a file that was looked at and refused.
 fn is_there(path: &Path) -> Result<bool, StateError> {
-    let exists = |path: &Path| {
-        path.try_exists()
-            .map_err(|error| StateError::Unusable { path: path.to_owned(), detail: error.to_string() })
+    let length = |path: &Path| match fs::metadata(path) {
+        Ok(found) => Ok(Some(found.len())),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(StateError::Unusable { path: path.to_owned(), detail: error.to_string() }),
     };
-    if exists(path)? {
+    if length(path)?.is_some() {
         return Ok(true);
     }
-    if exists(&path.with_extension("sqlite3-wal"))? {
+    if length(&path.with_extension("sqlite3-wal"))?.is_some_and(|length| length > 0) {
         let detail = "it is missing, but its log is there".to_owned();
         return Err(StateError::Damaged { path: path.to_owned(), detail });
     }

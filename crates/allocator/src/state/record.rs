@@ -142,4 +142,11 @@ pub enum Change {
     DropEntry(EntryKind, u64),
     /// A request was answered.
     PutAnswer(AnswerRecord),
+    /// What a request was answered with came to nothing: a repeat is decided anew.
+    DropAnswer {
+        /// What was asked to be done.
+        operation: String,
+        /// The caller's key for it.
+        key: String,
+    },
 }

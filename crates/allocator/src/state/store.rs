@@ -19,7 +19,7 @@ pub trait Store: Debug + Send + Sync {
 pub struct Ticket(Option<Receiver<Result<(), NotSaved>>>);
 
 impl Ticket {
-    pub(super) fn new(answer: Receiver<Result<(), NotSaved>>) -> Self {
+    pub(crate) fn new(answer: Receiver<Result<(), NotSaved>>) -> Self {
         Self(Some(answer))
     }
 

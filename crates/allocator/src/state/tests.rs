@@ -260,6 +260,32 @@ fn a_log_without_its_file_is_refused() {
 }
 
 #[test]
+fn a_damaged_file_that_is_moved_away_as_told_makes_room_for_a_new_one() {
+    let folder = folder();
+    let (file, _) = open(&folder).unwrap();
+    file.enqueue((0..200).map(|n| Change::PutBudget(budget(&format!("budget {n}")))).collect())
+        .wait()
+        .unwrap();
+    drop(file);
+    let path = folder.path().join(FILE_NAME);
+    File::options().write(true).open(&path).unwrap().write_all_at(&[0x5a; 64], 2 * 4096).unwrap();
+    assert!(matches!(refused(&folder), StateError::Damaged { .. }));
+    fs::rename(&path, folder.path().join("damaged")).unwrap();
+    assert_eq!(open(&folder).unwrap().1.budgets, []);
+}
+
+#[test]
+fn an_answer_that_is_dropped_is_gone_and_the_others_are_not() {
+    let folder = folder();
+    let (file, _) = open(&folder).unwrap();
+    file.enqueue(vec![Change::PutAnswer(answer("a")), Change::PutAnswer(answer("b"))]).wait().unwrap();
+    let AnswerRecord { operation, key, .. } = answer("a");
+    file.enqueue(vec![Change::DropAnswer { operation, key }]).wait().unwrap();
+    drop(file);
+    assert_eq!(open(&folder).unwrap().1.answers, [answer("b")]);
+}
+
+#[test]
 fn a_draft_that_a_crash_left_is_in_nobodys_way() {
     let folder = folder();
     fs::write(folder.path().join("hostpool.sqlite3-new"), "half").unwrap();

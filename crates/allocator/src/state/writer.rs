@@ -125,6 +125,9 @@ fn apply(to: &Transaction<'_>, change: &Change, ended_order: &mut u64) -> Result
         Change::DropEntry(kind, number) => {
             run(to, "DELETE FROM entry WHERE kind = ?1 AND number = ?2", params![kind, number])
         }
+        Change::DropAnswer { operation, key } => {
+            run(to, "DELETE FROM answer WHERE operation = ?1 AND key = ?2", params![operation, key])
+        }
         Change::PutAnswer(answer) => {
             let (operation, key) = (&answer.operation, &answer.key);
             let put =
