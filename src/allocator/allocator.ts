@@ -71,8 +71,10 @@ export function createAllocator({ hostRoot, reserveBytes, stateDir, log }: Alloc
     isClosing: () => activity.closed,
     settle: (graceMs) => settle(activity, [pools, buffers], graceMs),
     restore: async () => {
+      native.setRestoring(true);
       await pools.restore();
       await buffers.restore();
+      native.setRestoring(false);
     },
     closeAll: async () => {
       await reservations.close();

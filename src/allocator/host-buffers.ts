@@ -1,5 +1,5 @@
 import type { HostBuffer } from '../../native/index.js';
-import { isFailure, notFound, type Outcome } from './failure.js';
+import { type Failure, isFailure, notFound, type Outcome } from './failure.js';
 import type { HostBufferEntry, HostBufferFreed } from './host-buffer.js';
 import { MemoryLife } from './lifecycle.js';
 import { withMemoryContext } from './memory-context.js';
@@ -58,8 +58,8 @@ export class HostBuffers {
 
   /** Makes the buffers that were kept anew, as `Pools.restore` does; their bytes are gone. */
   async restore(): Promise<void> {
-    for (const { identity, kept } of this.#registry.kept()) {
-      await this.#restore(kept.request as HostBufferRequest, identity);
+    for (const { request, kind: _, ...identity } of this.#registry.takeKept()) {
+      await this.#restore(request as HostBufferRequest, identity);
     }
   }
 
@@ -100,19 +100,13 @@ export class HostBuffers {
     return this.#registry.addOne({ kind: 'HostBuffer', ...identity, name, request, requestedBytes, life }, listing);
   }
 
-  async #restore(request: HostBufferRequest, identity: Identity): Promise<void> {
+  #restore(request: HostBufferRequest, identity: Identity): Promise<void> {
     const { name, memory, nbytes: requestedBytes } = request;
     const make = () => this.#map(request, identity, { keepFailed: true, restored: true });
-    const specification = bufferSpecification(request);
-    const buffer = await this.#registry.create({ name, ifExists: 'Error', specification, make });
-    if (!isFailure(buffer)) return;
-    const { id } = identity;
-    this.deps.log.error(
-      { name, id, failure: buffer },
-      'host buffer could not be restored: it is tried again at the next start',
-    );
-    const life = MemoryLife.failed<HostBuffer>(unmapped(memory), buffer);
-    await life.settled;
-    this.#registry.addFailed({ kind: 'HostBuffer', ...identity, name, request, requestedBytes, life }, life.settled);
+    const asFailed = (failure: Failure): HostBufferEntry => {
+      const life = MemoryLife.failed<HostBuffer>(unmapped(memory), failure);
+      return { kind: 'HostBuffer', ...identity, name, request, requestedBytes, life };
+    };
+    return this.#registry.restore({ name, specification: bufferSpecification(request), make }, asFailed);
   }
 }

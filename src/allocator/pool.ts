@@ -25,7 +25,8 @@ interface EntryBase {
 export interface LogicalPoolEntry extends EntryBase {
   readonly kind: 'LogicalHostPool';
   readonly request: LogicalPoolRequest;
-  readonly native: LogicalHostPool;
+  /** Undefined when it could not be made anew at the start. */
+  readonly native: LogicalHostPool | undefined;
   readonly life: undefined;
 }
 
@@ -67,9 +68,10 @@ export function poolKind(pool: PoolEntry): PoolKind {
   return pool.kind === 'LogicalHostPool' ? 'Logical' : 'V4Paged';
 }
 
-/** Where a pool is in its life; a logical pool is ready from the start. */
+/** Where a pool is in its life; a logical pool is ready once it is made. */
 export function poolState(pool: PoolEntry): PoolState {
-  return pool.kind === 'LogicalHostPool' ? 'Ready' : pool.life.state;
+  if (pool.kind === 'V4PagedHostPool') return pool.life.state;
+  return pool.native === undefined ? 'Failed' : 'Ready';
 }
 
 /** A pool's slots; undefined once it has failed or is being unmapped. */
@@ -81,7 +83,14 @@ export function slotsOfPool(pool: PoolEntry): SlotKeeper | undefined {
 export function slotStats(pool: PoolEntry): SlotStats {
   const slots = slotsOfPool(pool);
   if (slots !== undefined) return slots.stats();
-  const { numHostPages, slotPageSize } = (pool as PagedPoolEntry).request;
-  const shape = { size: numHostPages * slotPageSize, pageSize: slotPageSize, pageCount: numHostPages };
-  return { ...shape, availableSlots: 0, allocatedSlots: 0, largestFreeRunPages: 0 };
+  return { ...shapeOf(pool), availableSlots: 0, allocatedSlots: 0, largestFreeRunPages: 0 };
+}
+
+function shapeOf(pool: PoolEntry): Pick<SlotStats, 'size' | 'pageSize' | 'pageCount'> {
+  if (pool.kind === 'LogicalHostPool') {
+    const { size, pageSize } = pool.request;
+    return { size, pageSize, pageCount: size / pageSize };
+  }
+  const { numHostPages, slotPageSize } = pool.request;
+  return { size: numHostPages * slotPageSize, pageSize: slotPageSize, pageCount: numHostPages };
 }

@@ -107,7 +107,6 @@ export class Pools {
     if (pool === undefined) return notFound('pool', id);
     const releasedBytes = await this.#registry.remove(pool);
     if (isFailure(releasedBytes)) return releasedBytes;
-    if (pool.kind === 'LogicalHostPool') pool.native.close();
     return { kind: 'PoolDestroyed', id, name: pool.name, releasedBytes };
   }
 
@@ -121,9 +120,9 @@ export class Pools {
    * One that does not fit now is listed as failed, and tried again at the next start.
    */
   async restore(): Promise<void> {
-    for (const { identity, kept } of this.#registry.kept()) {
-      if (kept.kind === 'LogicalHostPool') await this.#restoreLogical(kept.request as LogicalPoolRequest, identity);
-      else await this.#restorePaged(kept.request as PagedPoolRequest, identity);
+    for (const { kind, request, ...identity } of this.#registry.takeKept()) {
+      if (kind === 'LogicalHostPool') await this.#restoreLogical(request as LogicalPoolRequest, identity);
+      else await this.#restorePaged(request as PagedPoolRequest, identity);
     }
   }
 
@@ -201,31 +200,23 @@ export class Pools {
     );
   }
 
-  async #restoreLogical(request: LogicalPoolRequest, identity: Identity): Promise<void> {
+  #restoreLogical(request: LogicalPoolRequest, identity: Identity): Promise<void> {
+    const { name } = request;
     const make = () => this.#makeLogical(request, identity, RESTORED);
-    const specification = logicalSpecification(request);
-    const pool = await this.#registry.create({ name: request.name, ifExists: 'Error', specification, make });
-    if (isFailure(pool)) this.#logNotRestored(request.name, identity, pool);
+    const none = { native: undefined, life: undefined };
+    const asFailed = () => ({ kind: 'LogicalHostPool', ...identity, name, request, ...none }) as const;
+    return this.#registry.restore({ name, specification: logicalSpecification(request), make }, asFailed);
   }
 
-  async #restorePaged(request: PagedPoolRequest, identity: Identity): Promise<void> {
+  #restorePaged(request: PagedPoolRequest, identity: Identity): Promise<void> {
+    const { name, layerNum, numHostPages, itemBytes, memory } = request;
     const make = () => this.#mapPaged(request, identity, RESTORED);
-    const specification = pagedSpecification(request);
-    const pool = await this.#registry.create({ name: request.name, ifExists: 'Error', specification, make });
-    if (!isFailure(pool)) return;
-    this.#logNotRestored(request.name, identity, pool);
-    const life = MemoryLife.failed<V4PagedHostPool>(unmapped(request.memory), pool);
-    await life.settled;
-    const { name, layerNum, numHostPages, itemBytes } = request;
     const requestedBytes = layerNum * numHostPages * itemBytes;
-    this.#registry.addFailed(
-      { kind: 'V4PagedHostPool', ...identity, name, request, requestedBytes, life },
-      life.settled,
-    );
-  }
-
-  #logNotRestored(name: string, { id }: Identity, failure: Failure): void {
-    this.deps.log.error({ name, id, failure }, 'pool could not be restored: it is tried again at the next start');
+    const asFailed = (failure: Failure): PagedPoolEntry => {
+      const life = MemoryLife.failed<V4PagedHostPool>(unmapped(memory), failure);
+      return { kind: 'V4PagedHostPool', ...identity, name, request, requestedBytes, life };
+    };
+    return this.#registry.restore({ name, specification: pagedSpecification(request), make }, asFailed);
   }
 }
 

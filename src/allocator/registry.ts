@@ -1,9 +1,10 @@
-import type { AnswerRecord, EntryKind, EntryRecord } from '../../native/index.js';
+import type { AnswerRecord } from '../../native/index.js';
 import { type Failure, type FailureOf, invalidArgument, isFailure, nameTaken, type Outcome } from './failure.js';
 import { IdIssuer } from './ids.js';
 import type { Mapping, MemoryLife } from './lifecycle.js';
 import { checkName, type Holder, NameRegistry } from './names.js';
 import { logFailedPrefault } from './outcome-log.js';
+import { type Kept, type Recorded, Records } from './records.js';
 import type { ServiceDeps } from './service-deps.js';
 import { differences, type IfExists, type Specification } from './specification.js';
 
@@ -14,16 +15,12 @@ export const MAX_LIVE = 10_000;
 export const MAX_FAILED = 1_000;
 
 /** What a registry keeps. */
-export interface Registered {
-  readonly kind: string;
+export interface Registered extends Recorded {
   readonly id: string;
-  readonly number: number;
-  readonly name: string | undefined;
-  readonly createdAt: Date;
-  /** What it was asked as: what is kept of it. */
-  readonly request: object;
   /** The life of its memory; undefined when it has none. */
   readonly life: MemoryLife<Mapping> | undefined;
+  /** What it has beside memory. */
+  readonly native?: { close(): void } | undefined;
 }
 
 /** A create: what it is to be, under which name, and how it is made. */
@@ -47,21 +44,13 @@ export interface Listing {
   readonly restored?: boolean;
 }
 
-/** What is kept of one, as its specification says. */
-export interface Kept {
-  readonly kind: string;
-  readonly request: object;
-}
-
 /** The pools, or the buffers, of this host: ids, names, how many, how they are kept and how they go. */
 export class Registry<T extends Registered> {
-  readonly #entryKind: EntryKind;
+  readonly #records: Records<T>;
   readonly #ids: IdIssuer;
   readonly #byId = new Map<string, T>();
   readonly #names = new NameRegistry<T>();
   readonly #failed = new Set<T>();
-  /** Those that are on disk. */
-  readonly #recorded = new Set<T>();
   readonly #removals = new Map<T, Promise<Outcome<number>>>();
   readonly #settled = new WeakMap<T, Promise<Failure | undefined>>();
   /** Those that are being made, and those that are on the list and have not failed. */
@@ -72,8 +61,9 @@ export class Registry<T extends Registered> {
     idPrefix: string,
     private readonly deps: Pick<ServiceDeps, 'log' | 'now' | 'state'>,
   ) {
-    this.#entryKind = what === 'pool' ? 'Pool' : 'HostBuffer';
-    this.#ids = new IdIssuer(idPrefix, deps.state.idKey, deps.state.lastNumber(this.#entryKind));
+    const kind = what === 'pool' ? 'Pool' : 'HostBuffer';
+    this.#records = new Records(kind, deps.state);
+    this.#ids = new IdIssuer(idPrefix, deps.state.idKey, deps.state.lastNumber(kind));
   }
 
   /** The one with that id. */
@@ -119,12 +109,30 @@ export class Registry<T extends Registered> {
   }
 
   /** Those that were kept, by number: which they are, and what they were asked as. */
-  kept(): { readonly identity: Identity; readonly kept: Kept }[] {
-    const records = this.deps.state.entries(this.#entryKind);
-    return records.map(({ number, createdAt, specification }) => {
-      const identity = { id: this.#ids.idOf(number), number, createdAt: new Date(createdAt) };
-      return { identity, kept: JSON.parse(specification) as Kept };
-    });
+  takeKept(): (Kept & Identity)[] {
+    return this.#records.take().map((kept) => ({ ...kept, id: this.#ids.idOf(kept.number) }));
+  }
+
+  /**
+   * Makes one that was kept anew, by a `make` that lists it as `restored`. One that cannot be had now is listed as failed; its
+   * record stays.
+   */
+  async restore(
+    { name, specification, make }: Omit<Creation<T>, 'ifExists'>,
+    asFailed: (why: Failure) => T,
+  ): Promise<void> {
+    const failure = await this.create({ name, ifExists: 'Error', specification, make });
+    if (!isFailure(failure)) return;
+    const entry = asFailed(failure);
+    await entry.life?.settled;
+    this.deps.log.error(
+      { name, id: entry.id, failure },
+      `${this.what} could not be restored: it is tried again at the next start`,
+    );
+    this.#records.adopt(entry);
+    this.#byId.set(entry.id, entry);
+    this.#failed.add(entry);
+    this.#settled.set(entry, Promise.resolve(failure));
   }
 
   /**
@@ -135,23 +143,15 @@ export class Registry<T extends Registered> {
     for (const { life } of entries) life?.settled.catch(() => undefined);
     const notSaved = listing.restored ? undefined : await this.#save(entries, listing.answer);
     if (notSaved !== undefined) {
-      await Promise.all(entries.map(({ life }) => life?.destroy()));
+      await Promise.all(entries.map(giveBack));
       return notSaved;
     }
     for (const entry of entries) {
-      this.#recorded.add(entry);
+      if (listing.restored) this.#records.adopt(entry);
       this.#byId.set(entry.id, entry);
       if (entry.life !== undefined) this.#follow(entry, entry.life, listing);
     }
     return entries;
-  }
-
-  /** Puts one that was kept, and could not be had again, on the list of failed ones; its record stays. */
-  addFailed(entry: T, settled: Promise<Failure | undefined>): void {
-    this.#recorded.add(entry);
-    this.#byId.set(entry.id, entry);
-    this.#failed.add(entry);
-    this.#settled.set(entry, settled);
   }
 
   /** As `add`, for one. */
@@ -211,8 +211,7 @@ export class Registry<T extends Registered> {
   }
 
   async #remove(entry: T): Promise<Outcome<number>> {
-    const notSaved = await this.#dropRecord(entry);
-    return notSaved ?? this.#unmap(entry);
+    return (await this.#records.drop(entry)) ?? this.#unmap(entry);
   }
 
   /** Unmaps it, unless that is under way because it is being removed. */
@@ -222,7 +221,7 @@ export class Registry<T extends Registered> {
   }
 
   async #unmap(entry: T): Promise<number> {
-    const releasing = entry.life?.destroy() ?? 0;
+    const releasing = giveBack(entry);
     this.#releaseName(entry);
     const releasedBytes = await releasing;
     this.#forget(entry);
@@ -230,26 +229,10 @@ export class Registry<T extends Registered> {
   }
 
   /** A failed one whose name comes up again has been replaced: its record goes when the new one comes. */
-  async #save(entries: T[], answer: AnswerRecord | undefined): Promise<Failure | undefined> {
+  #save(entries: T[], answer: AnswerRecord | undefined): Promise<Failure | undefined> {
     const names = new Set(entries.flatMap(({ name }) => name ?? []));
     const replaced = [...this.#failed].filter(({ name }) => name !== undefined && names.has(name));
-    const drop = replaced.map(({ number }) => ({ kind: this.#entryKind, number }));
-    const notSaved = await this.deps.state.save({ put: entries.map((entry) => this.#recordOf(entry)), drop, answer });
-    if (notSaved === undefined) for (const entry of replaced) this.#recorded.delete(entry);
-    return notSaved;
-  }
-
-  async #dropRecord(entry: T): Promise<Failure | undefined> {
-    if (!this.#recorded.has(entry)) return undefined;
-    const notSaved = await this.deps.state.save({ drop: [{ kind: this.#entryKind, number: entry.number }] });
-    if (notSaved === undefined) this.#recorded.delete(entry);
-    return notSaved;
-  }
-
-  #recordOf({ kind, number, name, createdAt, request }: T): EntryRecord {
-    const specification = JSON.stringify({ kind, request } satisfies Kept);
-    const record = { kind: this.#entryKind, number, specification, createdAt: createdAt.getTime() };
-    return name === undefined ? record : { ...record, name };
+    return this.#records.save(entries, replaced, answer);
   }
 
   #follow(entry: T, life: MemoryLife<Mapping>, listing: Listing): void {
@@ -258,30 +241,31 @@ export class Registry<T extends Registered> {
     this.#settled.set(entry, settled);
   }
 
-  async #followUp(
-    entry: T,
-    life: MemoryLife<Mapping>,
-    { keepFailed, restored }: Listing,
-  ): Promise<Failure | undefined> {
+  async #followUp(entry: T, life: MemoryLife<Mapping>, listing: Listing): Promise<Failure | undefined> {
     try {
       const failure = await life.settled;
       if (failure === undefined) return undefined;
       logFailedPrefault(this.deps.log, entry, failure);
-      if (life.state === 'Failed') await this.#fail(entry, keepFailed, restored === true);
+      await this.#takeBack(entry, listing);
+      if (life.state === 'Failed') this.#fail(entry, listing);
       return failure;
     } catch (err) {
       this.deps.log.error({ what: this.what, name: entry.name, id: entry.id, err }, 'prefault broke');
-      await this.#fail(entry, keepFailed, restored === true);
+      await this.#takeBack(entry, listing);
+      this.#fail(entry, listing);
       throw err;
     }
   }
 
-  async #fail(entry: T, keepFailed: boolean, keepRecord: boolean): Promise<void> {
-    if (!keepRecord) {
-      const notSaved = await this.#dropRecord(entry);
-      if (notSaved !== undefined)
-        this.deps.log.error({ id: entry.id, failure: notSaved }, 'a failed create is still kept');
-    }
+  /** A create that comes to nothing is forgotten on disk; so is its answer, unless somebody has been given it. */
+  async #takeBack(entry: T, { keepFailed, answer, restored }: Listing): Promise<void> {
+    if (restored) return;
+    const notSaved = await this.#records.drop(entry, keepFailed ? undefined : answer);
+    if (notSaved !== undefined)
+      this.deps.log.error({ id: entry.id, failure: notSaved }, 'a failed create is still kept');
+  }
+
+  #fail(entry: T, { keepFailed }: Listing): void {
     this.#releaseName(entry);
     if (keepFailed) this.#keepFailed(entry);
     else this.#forget(entry);
@@ -299,9 +283,15 @@ export class Registry<T extends Registered> {
   }
 
   #forget(entry: T): void {
-    this.#recorded.delete(entry);
+    this.#records.letGo(entry);
     if (this.#byId.delete(entry.id) && !this.#failed.delete(entry)) this.#live -= 1;
   }
+}
+
+/** Unmaps its memory, or lets go of its bookkeeping. Resolves to the bytes released. */
+function giveBack({ life, native }: Registered): number | Promise<number> {
+  native?.close();
+  return life?.destroy() ?? 0;
 }
 
 function tooMany(what: string): FailureOf<'InvalidArgument'> {

@@ -10,7 +10,7 @@ export class State {
   readonly idKey: Uint8Array;
   /** Answers of before, oldest first. */
   readonly answers: AnswerRecord[];
-  readonly #entries: EntryRecord[];
+  #entries: EntryRecord[];
 
   /** Opens the state in a folder, making it where there is none. Blocks. Throws, saying what to do, when it cannot be had. */
   constructor(folder: string | undefined) {
@@ -25,9 +25,11 @@ export class State {
     return this.native.path ?? undefined;
   }
 
-  /** The entries of a kind that were kept, by number. */
-  entries(kind: EntryKind): EntryRecord[] {
-    return this.#entries.filter((entry) => entry.kind === kind);
+  /** The entries of a kind that were kept, by number; each is given once. */
+  takeEntries(kind: EntryKind): EntryRecord[] {
+    const taken = this.#entries.filter((entry) => entry.kind === kind);
+    this.#entries = this.#entries.filter((entry) => entry.kind !== kind);
+    return taken;
   }
 
   /** The last number that an entry of a kind had. */
@@ -40,10 +42,11 @@ export class State {
     put?: EntryRecord[];
     drop?: { kind: EntryKind; number: number }[];
     answer?: AnswerRecord | undefined;
+    dropAnswer?: AnswerRecord | undefined;
   }): Promise<Failure | undefined> {
-    const { put = [], drop = [], answer } = changes;
+    const { put = [], drop = [], ...answers } = changes;
     if (this.path === undefined) return undefined;
-    return (await this.native.save(answer === undefined ? { put, drop } : { put, drop, answer })) ?? undefined;
+    return (await this.native.save({ put, drop, ...answers })) ?? undefined;
   }
 
   /** Puts everything into the one file and closes it. */

@@ -965,7 +965,7 @@ export type LogicalHostPool = Pool & {
   name: Scalars['String']['output'];
   /** Always LOGICAL. */
   kind: PoolKind;
-  /** Always READY. */
+  /** READY; FAILED when it could not be made again after a restart. */
   state: PoolState;
   /** As it was given; it has no bytes to lay out. */
   layout: Layout;

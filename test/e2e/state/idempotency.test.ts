@@ -1,5 +1,5 @@
 import { rmSync } from 'node:fs';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import {
   ALLOCATE_BUFFER,
   CREATE_BUDGET,
@@ -125,6 +125,29 @@ describe.each(makers)('the idempotencyKey of %s', (what, mutation, input, otherw
     expect(await send(mutation, { ...input('y'), idempotencyKey: bad })).toMatchObject({ field: 'idempotencyKey' });
   });
 });
+
+it.each([false, true])(
+  'a create whose prefault failed is decided anew under the same key, restarted meanwhile: %s',
+  async (restarted) => {
+    const name = `cancelled ${restarted}`;
+    const request = { name, layerNum: 1, numHostPages: 512, itemBytes: '2MiB', slotPageSize: 1, idempotencyKey: name };
+    const first = send(CREATE_PAGED, request);
+    await vi.waitFor(async () => {
+      const { pool } = await server.data('query($name: String) { pool(name: $name) { id state } }', { name });
+      expect(pool.state).toBe('PREFAULTING');
+      await server.data(DESTROY_POOL, { id: pool.id });
+    });
+    expect(await first).toMatchObject({ __typename: 'HostBufferAllocationFailed', reason: 'CANCELLED' });
+    if (restarted) {
+      server.child.kill('SIGKILL');
+      await server.exit;
+      server = await startServer({ HOSTPOOL_STATE_DIR: folder });
+    }
+    const again = await send(CREATE_PAGED, { ...request });
+    expect(again).toMatchObject({ __typename: 'V4PagedHostPool', name });
+    await server.data(DESTROY_POOL, { id: again.id });
+  },
+);
 
 it('a request that was refused is decided anew under the same key', async () => {
   const request = { holder: 'late', bytes: 4096, budget: 'later', idempotencyKey: 'late' };

@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { CREATE_BUDGET } from '../../testkit/graphql.js';
@@ -64,6 +64,9 @@ describe('a state file that is not to be trusted is refused, and left as it is:'
       expect(err).toMatch(/move (it|the file) away|Move it away/);
       expect(err.trim().split('\n')).toHaveLength(1);
       expect(readFileSync(file).equals(spoiled)).toBe(true);
+      renameSync(file, `${file}.away`);
+      const anew = await startServerForTest({ HOSTPOOL_STATE_DIR: path });
+      expect((await anew.data('{ budgets { name } }')).budgets).toEqual([{ name: 'host' }]);
     });
   }
 

@@ -11,6 +11,7 @@ import {
   RELEASE,
   RENEW,
   RESERVE,
+  UPDATE_BUDGET,
 } from '../../testkit/graphql.js';
 import { plainHost } from '../../testkit/host-root.js';
 import { idleProcess } from '../../testkit/process.js';
@@ -80,6 +81,25 @@ it('a pool that no longer fits is FAILED, tried again at the next start, and rep
   await killed(fourth);
   const fifth = await startServerForTest({ ...env, HOSTPOOL_HOST_ROOT: roomy.path });
   expect((await fifth.data(POOLS)).pools.map(({ id }: { id: string }) => id)).toEqual([small.id]);
+});
+
+it('pools come back whatever has become of their budget: closed, or smaller than they are', async () => {
+  const env = newState();
+  const first = await startServerForTest(env);
+  await first.data(CREATE_BUDGET, { input: { name: 'job', requestedBytes: '1GiB' } });
+  const made = await first.data(CREATE_PAGED, paged('kv', { budget: 'job' }));
+  expect(made.createV4PagedPool.__typename).toBe('V4PagedHostPool');
+  await first.data(UPDATE_BUDGET, { input: { name: 'job', requestedBytes: 4096, admissionClosed: true } });
+  await first.data(SET_HOST, { input: { admissionClosed: true } });
+  await killed(first);
+  const second = await startServerForTest(env);
+  await vi.waitFor(async () =>
+    expect((await second.data(POOLS)).pools).toMatchObject([{ name: 'kv', state: 'READY' }]),
+  );
+  const { budget } = await second.data('{ budget(name: "job") { overBudget admissionClosed } }');
+  expect(budget).toEqual({ overBudget: true, admissionClosed: true });
+  const { createV4PagedPool: refused } = await second.data(CREATE_PAGED, paged('more'));
+  expect(refused.code).toBe('BUDGET_ADMISSION_CLOSED');
 });
 
 it('a failed pool that is destroyed does not come back', async () => {
