@@ -69,6 +69,7 @@ check_refusal_beyond_loopback() {
 check_compose_run() {
   step 'docker-compose up'
   mount_hugetlbfs
+  compose down --volumes >/dev/null 2>&1
   compose up --no-build --detach >/dev/null 2>"$work/compose.log" || { cat "$work/compose.log"; failed 'docker-compose up'; return; }
   container=$(compose ps --quiet hostpool)
   check 'becomes healthy' becomes_healthy "$container"
@@ -146,11 +147,13 @@ check_hugepages() {
 
 check_restart() {
   step 'a crash'
-  local before pools
+  local before pools budget='mutation { createBudget(input: { name: "kept", requestedBytes: 4096 }) { __typename } }'
   before=$(pid_of "$container")
+  check 'a budget is made' contains "$(ask "$budget" data.createBudget)" '"Budget"'
   pools=$(ask '{pools{id name}}' data.pools)
   kill -KILL "$before"
   check 'it is started again and becomes healthy' restarted "$before"
+  check 'the budget is there again' equals 4096 "$(ask '{budget(name: "kept"){requestedBytes}}' data.budget.requestedBytes)"
   check 'its pools are there again' equals "$pools" "$(ask '{pools{id name}}' data.pools)"
 }
 
