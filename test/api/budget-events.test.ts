@@ -34,8 +34,7 @@ afterAll(async () => {
 
 // biome-ignore lint/suspicious/noExplicitAny: answers are as dynamic as the queries that tests write
 type Answer = any;
-const only = async (query: string, variables: unknown): Promise<Answer> =>
-  Object.values(await server.data(query, variables))[0];
+const only = (query: string, variables: unknown): Promise<Answer> => server.only(query, variables);
 const reserve = (input: object) => only(RESERVE, { input: { bytes: MIB, holder: 'engine', ...input } });
 const release = (id: string) => only(RELEASE, { id });
 const pool = (input: object) => only(CREATE_PAGED, { input: { name: newName(), ...shape, ...input } });

@@ -32,8 +32,7 @@ afterAll(async () => {
 
 // biome-ignore lint/suspicious/noExplicitAny: answers are as dynamic as the queries that tests write
 type Answer = any;
-const only = async (query: string, variables: unknown): Promise<Answer> =>
-  Object.values(await server.data(query, variables))[0];
+const only = (query: string, variables: unknown): Promise<Answer> => server.only(query, variables);
 const create = (input: object) => only(CREATE_BUDGET, { input: { name: newName(), ...input } });
 const update = (name: string, change: object) => only(UPDATE_BUDGET, { input: { name, ...change } });
 const remove = (name: string) => only(DELETE_BUDGET, { name });

@@ -1,21 +1,21 @@
 import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
-import {
-  ALLOCATE_SLOTS,
-  CREATE_BUDGET,
-  CREATE_GROUP,
-  DESTROY_POOL,
-  PLAN_GROUP,
-  UPDATE_BUDGET,
-} from '../testkit/graphql.js';
+import { ALLOCATE_SLOTS, PLAN_GROUP, UPDATE_BUDGET } from '../testkit/graphql.js';
 import { plainHost } from '../testkit/host-root.js';
+import {
+  budgetOf,
+  createGroup,
+  destroyGroup,
+  destroyPool,
+  mappedOf,
+  slowPools,
+  twoPools,
+} from '../testkit/pool-groups.js';
 import { processState } from '../testkit/process-state.js';
 import { startServer, startServerForTest, type TestServer } from '../testkit/server.js';
 
 const MIB = 2 ** 20;
 const GIB = 2 ** 30;
 let server: TestServer;
-let names = 0;
-const newName = () => `group-${++names}`;
 
 beforeAll(async () => {
   server = await startServer();
@@ -26,43 +26,13 @@ afterAll(async () => {
 
 // biome-ignore lint/suspicious/noExplicitAny: answers are as dynamic as the queries that tests write
 type Answer = any;
-const create = async (input: object, on = server): Promise<Answer> =>
-  (await on.data(CREATE_GROUP, { input })).createPoolGroup;
-const destroy = async (id: string, on = server) => (await on.data(DESTROY_POOL, { id })).destroyPool;
-const destroyAll = async ({ anchor, pools }: Answer, on = server) => {
-  for (const { id } of [anchor, ...pools]) await destroy(id, on);
-};
+const create = (input: object, on = server): Promise<Answer> => createGroup(on, input);
+const destroy = (id: string, on = server): Promise<Answer> => destroyPool(on, id);
+const destroyAll = (group: Answer, on = server) => destroyGroup(on, group);
 const setBudget = (input: object, on = server) => on.data(UPDATE_BUDGET, { input: { name: 'host', ...input } });
 /** The names on the list, in the order of the alphabet. */
 const listed = async (on = server): Promise<string[]> =>
   (await on.data('{ pools { name } }')).pools.map(({ name }: Answer) => name).sort();
-
-/** Two pools, the second with half a page for each page of the anchor. */
-function twoPools(name = newName()) {
-  return [
-    { name: `${name}-a`, layerNum: 2, itemBytes: MIB, slotPageSize: 64 },
-    {
-      name: `${name}-b`,
-      layerNum: 3,
-      itemBytes: 65536,
-      slotPageSize: 256,
-      layout: 'PAGE_FIRST',
-      pagesPerAnchorPage: 0.5,
-    },
-  ];
-}
-const mappedOf = (pages: number) => pages * 2 * MIB + Math.ceil(pages / 2) * 3 * 65536;
-
-/** Pools that take a while to fault in. */
-const slow = (name: string) =>
-  [0, 1, 2].map((n) => ({ name: `${name}-${n}`, layerNum: 1, itemBytes: 2 * MIB, slotPageSize: 1 }));
-
-/** A budget with this cap, so that a test is alone with it. */
-async function budgetOf(requestedBytes: number): Promise<string> {
-  const name = newName();
-  await server.data(CREATE_BUDGET, { input: { name, requestedBytes } });
-  return name;
-}
 
 describe('createPoolGroup', () => {
   it('makes the pools and the anchor, ready, in the order of the request', async () => {
@@ -96,7 +66,7 @@ describe('createPoolGroup', () => {
   });
 
   it('takes the input of a plan, and makes what the plan said', async () => {
-    const input = { budget: await budgetOf(20 * MIB), pools: twoPools() };
+    const input = { budget: await budgetOf(server, 20 * MIB), pools: twoPools() };
     const { planPoolGroup } = await server.data(PLAN_GROUP, { input });
     const group = await create(input);
     expect(planPoolGroup).toMatchObject({ fits: true, limitedBy: 'BUDGET_CAP' });
@@ -133,7 +103,7 @@ describe('createPoolGroup', () => {
   });
 
   it('answers while it is being faulted in when it is not waited for', async () => {
-    const group = await create({ pools: slow('unwaited'), anchorPages: 128, wait: false });
+    const group = await create({ pools: slowPools('unwaited'), anchorPages: 128, wait: false });
     expect(group.anchor.state).toBe('READY');
     for (const { state } of group.pools) expect(['PREFAULTING', 'READY']).toContain(state);
     await vi.waitFor(
@@ -159,7 +129,7 @@ describe('createPoolGroup', () => {
 describe('a group that does not fit', () => {
   it('is refused as a whole, with the anchor pages that fit', async () => {
     const before = await processState(server);
-    const budget = await budgetOf(10 * MIB);
+    const budget = await budgetOf(server, 10 * MIB);
     const input = { budget, pools: twoPools('tight'), anchorPages: 100 };
     const refused = await create(input);
     expect(refused).toMatchObject({
@@ -188,7 +158,7 @@ describe('a group that does not fit', () => {
 
   it('tells of one anchor page when not even one fits, and leaves its names free', async () => {
     const before = await processState(server);
-    const budget = await budgetOf(MIB);
+    const budget = await budgetOf(server, MIB);
     const pools = twoPools();
     const refused = await create({ budget, pools });
     expect(refused).toMatchObject({ code: 'INSUFFICIENT_HOST_MEMORY', mappedBytes: mappedOf(1), maxNumHostPages: 0 });
@@ -211,7 +181,7 @@ describe('a group that does not fit', () => {
   });
 
   it('is refused by a closed budget, by an unknown one, and by a rank that is not there', async () => {
-    const budget = await budgetOf(GIB);
+    const budget = await budgetOf(server, GIB);
     await server.data(UPDATE_BUDGET, { input: { name: budget, admissionClosed: true } });
     expect(await create({ pools: twoPools(), budget })).toMatchObject({
       code: 'BUDGET_ADMISSION_CLOSED',
@@ -263,7 +233,7 @@ describe('a group on hugepages that are not there', () => {
 describe('a group of which one pool fails', () => {
   it('leaves nothing when it was waited for', async () => {
     const before = await processState(server);
-    const input = { pools: slow('doomed'), anchorPages: 512 };
+    const input = { pools: slowPools('doomed'), anchorPages: 512 };
     const making = create(input);
     const found = await vi.waitFor(
       async () => {
@@ -281,7 +251,7 @@ describe('a group of which one pool fails', () => {
   });
 
   it('keeps the others when it was not', async () => {
-    const group = await create({ pools: slow('kept'), anchorPages: 128, wait: false });
+    const group = await create({ pools: slowPools('kept'), anchorPages: 128, wait: false });
     await destroy(group.pools[0].id);
     expect(await listed()).toEqual(expect.arrayContaining(['kept-0.anchor', 'kept-1', 'kept-2']));
     await destroyAll(group);

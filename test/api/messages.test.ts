@@ -27,7 +27,7 @@ afterAll(async () => {
 });
 
 async function refusal(query: string, input: object): Promise<Record<string, unknown>> {
-  return Object.values(await server.data(query, { input }))[0] as Record<string, unknown>;
+  return server.only(query, { input });
 }
 
 async function pool(name: string, size: number, pageSize: number): Promise<string> {

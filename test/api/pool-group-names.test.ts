@@ -1,12 +1,19 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { CREATE_BUDGET, CREATE_GROUP, CREATE_LOGICAL, CREATE_PAGED, DESTROY_POOL } from '../testkit/graphql.js';
+import { CREATE_LOGICAL, CREATE_PAGED } from '../testkit/graphql.js';
+import {
+  budgetOf,
+  createGroup,
+  destroyGroup,
+  destroyPool,
+  mappedOf,
+  slowPools,
+  twoPools,
+} from '../testkit/pool-groups.js';
 import { processState } from '../testkit/process-state.js';
 import { startServer, type TestServer } from '../testkit/server.js';
 
 const MIB = 2 ** 20;
 let server: TestServer;
-let names = 0;
-const newName = () => `group-${++names}`;
 
 beforeAll(async () => {
   server = await startServer();
@@ -17,40 +24,9 @@ afterAll(async () => {
 
 // biome-ignore lint/suspicious/noExplicitAny: answers are as dynamic as the queries that tests write
 type Answer = any;
-const create = async (input: object, on = server): Promise<Answer> =>
-  (await on.data(CREATE_GROUP, { input })).createPoolGroup;
-const destroy = async (id: string, on = server) => (await on.data(DESTROY_POOL, { id })).destroyPool;
-const destroyAll = async ({ anchor, pools }: Answer, on = server) => {
-  for (const { id } of [anchor, ...pools]) await destroy(id, on);
-};
-
-/** Two pools, the second with half a page for each page of the anchor. */
-function twoPools(name = newName()) {
-  return [
-    { name: `${name}-a`, layerNum: 2, itemBytes: MIB, slotPageSize: 64 },
-    {
-      name: `${name}-b`,
-      layerNum: 3,
-      itemBytes: 65536,
-      slotPageSize: 256,
-      layout: 'PAGE_FIRST',
-      pagesPerAnchorPage: 0.5,
-    },
-  ];
-}
-const mappedOf = (pages: number) => pages * 2 * MIB + Math.ceil(pages / 2) * 3 * 65536;
-
-/** Pools that take a while to fault in. */
-const slow = (name: string) =>
-  [0, 1, 2].map((n) => ({ name: `${name}-${n}`, layerNum: 1, itemBytes: 2 * MIB, slotPageSize: 1 }));
-
-/** A budget with this cap, so that a test is alone with it. */
-async function budgetOf(requestedBytes: number): Promise<string> {
-  const name = newName();
-  await server.data(CREATE_BUDGET, { input: { name, requestedBytes } });
-  return name;
-}
-
+const create = (input: object, on = server): Promise<Answer> => createGroup(on, input);
+const _destroy = (id: string, on = server): Promise<Answer> => destroyPool(on, id);
+const destroyAll = (group: Answer, on = server) => destroyGroup(on, group);
 describe('the names of a group', () => {
   it('are taken all or none, and the first that is taken is named', async () => {
     const pools = twoPools('taken');
@@ -96,7 +72,7 @@ describe('the names of a group', () => {
   });
 
   it('of a group that is the most that fits are shared too, and by single pools', async () => {
-    const budget = await budgetOf(30 * MIB);
+    const budget = await budgetOf(server, 30 * MIB);
     const input = { budget, pools: twoPools('most') };
     const [first, second] = await Promise.all([create(input), create({ ...input, ifExists: 'RETURN' })]);
     expect(second.anchor.id).toBe(first.anchor.id);
@@ -109,7 +85,7 @@ describe('the names of a group', () => {
   });
 
   it('are waited for while the group is being faulted in', async () => {
-    const input = { pools: slow('waited'), anchorPages: 128 };
+    const input = { pools: slowPools('waited'), anchorPages: 128 };
     const [first, second] = await Promise.all([create(input), create({ ...input, ifExists: 'RETURN' })]);
     expect(second.pools.map(({ id, state }: Answer) => [id, state])).toEqual(
       first.pools.map(({ id }: Answer) => [id, 'READY']),
@@ -121,7 +97,7 @@ describe('the names of a group', () => {
 describe('groups that are asked for at once', () => {
   it('are granted or refused as wholes, and together never take more than there is', async () => {
     const before = await processState(server);
-    const budget = await budgetOf(20 * MIB);
+    const budget = await budgetOf(server, 20 * MIB);
     const asked = Array.from({ length: 12 }, () => ({ budget, pools: twoPools(), anchorPages: 3 }));
     const answers = await Promise.all(asked.map((input) => create(input)));
     const made = answers.filter(({ __typename }) => __typename === 'PoolGroup');
@@ -137,7 +113,7 @@ describe('groups that are asked for at once', () => {
   });
 
   it('each as the most that fits: one has it, and the others are told what is left', async () => {
-    const budget = await budgetOf(20 * MIB);
+    const budget = await budgetOf(server, 20 * MIB);
     const answers = await Promise.all(Array.from({ length: 8 }, () => create({ budget, pools: twoPools() })));
     const made = answers.filter(({ __typename }) => __typename === 'PoolGroup');
     expect(made).toHaveLength(1);

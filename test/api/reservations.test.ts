@@ -22,8 +22,7 @@ afterAll(async () => {
 
 // biome-ignore lint/suspicious/noExplicitAny: answers are as dynamic as the queries that tests write
 type Answer = any;
-const only = async (query: string, variables: unknown): Promise<Answer> =>
-  Object.values(await server.data(query, variables))[0];
+const only = (query: string, variables: unknown): Promise<Answer> => server.only(query, variables);
 const reserve = (input: object) => only(RESERVE, { input: { bytes: MIB, holder: 'engine', ...input } });
 const release = (id: string) => only(RELEASE, { id });
 const renew = (id: string, ttlSeconds: number) => only(RENEW, { id, ttlSeconds });

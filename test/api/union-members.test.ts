@@ -38,7 +38,7 @@ afterAll(async () => {
   host.remove();
 });
 
-const only = async (query: string, variables: unknown) => Object.values(await server.data(query, variables))[0];
+const only = (query: string, variables: unknown): Promise<unknown> => server.only(query, variables);
 const logical = (input: object) =>
   only(CREATE_LOGICAL, { input: { name: newName(), size: 64, pageSize: 8, ...input } });
 const smallPool = { layerNum: 2, numHostPages: 4, itemBytes: 4096, slotPageSize: 8 };
@@ -252,12 +252,12 @@ const notSaved = (mutation: string, variables: object, before?: (server: TestSer
     const more = (await before?.(own)) ?? {};
     disk.fill();
     await useUpLog(own);
-    return Object.values(await own.data(mutation, { ...variables, ...more }))[0];
+    return own.only(mutation, { ...variables, ...more });
   });
 
 const idOf = (mutation: string, variables: object) => async (own: TestServer) => {
-  const [made] = Object.values(await own.data(mutation, variables)) as { id: string }[];
-  return { id: made?.id };
+  const { id } = await own.only(mutation, variables);
+  return { id };
 };
 const bufferInput = { input: { nbytes: 4096 } };
 const reservationInput = { input: { bytes: 4096, holder: 'x' } };

@@ -29,6 +29,9 @@ export interface TestServer {
   /** Sends an operation that must have no top-level errors; answers its data. */
   // biome-ignore lint/suspicious/noExplicitAny: answers are as dynamic as the queries that tests write
   data(query: string, variables?: unknown): Promise<any>;
+  /** As `data`, for an operation of one field: answers what that field is. */
+  // biome-ignore lint/suspicious/noExplicitAny: as dynamic as the data
+  only(query: string, variables?: unknown): Promise<any>;
   /** Sends SIGTERM and waits for the exit. */
   stop(): Promise<{ code: number | null; signal: NodeJS.Signals | null }>;
 }
@@ -58,6 +61,11 @@ export async function startServer(env: Record<string, string> = {}, command: str
   ended.catch(() => undefined);
   const url = await Promise.race([listens, ended]);
   const send: TestServer['send'] = (query, variables, headers) => post(`${url}/graphql`, { query, variables }, headers);
+  const data: TestServer['data'] = async (query, variables) => {
+    const { body } = await send(query, variables);
+    if (body.errors !== undefined) throw new Error(`unexpected errors: ${JSON.stringify(body.errors)}`);
+    return body.data;
+  };
   return {
     url,
     pid: child.pid as number,
@@ -65,11 +73,8 @@ export async function startServer(env: Record<string, string> = {}, command: str
     log,
     exit,
     send,
-    data: async (query, variables) => {
-      const { body } = await send(query, variables);
-      if (body.errors !== undefined) throw new Error(`unexpected errors: ${JSON.stringify(body.errors)}`);
-      return body.data;
-    },
+    data,
+    only: async (query, variables) => Object.values(await data(query, variables))[0],
     stop: () => {
       child.kill('SIGTERM');
       return exit;

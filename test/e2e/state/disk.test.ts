@@ -34,12 +34,10 @@ const paged = (name: string) => ({ input: { name, ...shape, numHostPages: 4 } })
 
 /** One of each, to be changed, and every mutation that changes what is kept. */
 async function everyMutation(server: TestServer): Promise<[string, object][]> {
-  const first = async (mutation: string, variables: object) =>
-    Object.values(await server.data(mutation, variables))[0] as { id: string };
-  await first(CREATE_BUDGET, { input: { name: 'kept', requestedBytes: '1MiB' } });
-  const { id: reservation } = await first(RESERVE, { input: { bytes: 4096, holder: 'kept' } });
-  const { id: pool } = await first(CREATE_PAGED, paged('kept'));
-  const { id: buffer } = await first(ALLOCATE_BUFFER, { input: { nbytes: 4096 } });
+  await server.only(CREATE_BUDGET, { input: { name: 'kept', requestedBytes: '1MiB' } });
+  const { id: reservation } = await server.only(RESERVE, { input: { bytes: 4096, holder: 'kept' } });
+  const { id: pool } = await server.only(CREATE_PAGED, paged('kept'));
+  const { id: buffer } = await server.only(ALLOCATE_BUFFER, { input: { nbytes: 4096 } });
   return [
     [CREATE_BUDGET, { input: { name: 'new' } }],
     [UPDATE_BUDGET, { input: { name: 'kept', requestedBytes: '2MiB' } }],
@@ -62,9 +60,9 @@ async function refusesAll(server: TestServer, mutations: [string, object][], rea
   // The log of the state has blocks of its own that may take a change or two more.
   const before = { shown: await show(server), state: await processState(server) };
   for (const [mutation, variables] of mutations) {
-    const [answer] = Object.values(await server.data(mutation, variables));
+    const answer = await server.only(mutation, variables);
     expect(answer, mutation).toMatchObject({ __typename: 'StateNotSaved', code: 'STATE_NOT_SAVED' });
-    expect((answer as { message: string }).message).toContain('Nothing was changed.');
+    expect(answer.message).toContain('Nothing was changed.');
     expect({ shown: await show(server), state: await processState(server) }, mutation).toEqual(before);
   }
   const detail = '{ __typename ... on StateNotSaved { reason path detail remedies { summary } } }';

@@ -75,8 +75,7 @@ const makers: [string, string, (name: string) => object, object, ((made: Made) =
   ['a reservation', RESERVE, (holder) => ({ holder, bytes: 4096 }), { bytes: 1 }, undefined],
 ];
 
-const send = async (mutation: string, input: object): Promise<Made> =>
-  Object.values(await server.data(mutation, { input }))[0] as Made;
+const send = (mutation: string, input: object): Promise<Made> => server.only(mutation, { input });
 const identity = ({ id, name, anchor, pools }: Made) => ({
   id,
   name,

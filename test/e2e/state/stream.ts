@@ -144,8 +144,8 @@ export class Stream {
 
 // biome-ignore lint/suspicious/noExplicitAny: answers are as dynamic as the queries that tests write
 async function ask(server: TestServer, mutation: string, variables: object, typename?: string): Promise<any> {
-  const [answer] = Object.values(await server.data(mutation, variables)) as { __typename: string; code?: string }[];
-  const refused = answer?.code !== undefined || (typename !== undefined && answer?.__typename !== typename);
+  const answer = await server.only(mutation, variables);
+  const refused = answer.code !== undefined || (typename !== undefined && answer.__typename !== typename);
   if (refused) throw new Error(`refused: ${JSON.stringify(variables)}: ${JSON.stringify(answer)}`);
   return answer;
 }
