@@ -1,14 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { CREATE_LOGICAL, CREATE_PAGED } from '../testkit/graphql.js';
-import {
-  budgetOf,
-  createGroup,
-  destroyGroup,
-  destroyPool,
-  mappedOf,
-  slowPools,
-  twoPools,
-} from '../testkit/pool-groups.js';
+import { budgetOf, createGroup, destroyGroup, mappedOf, slowPools, twoPools } from '../testkit/pool-groups.js';
 import { processState } from '../testkit/process-state.js';
 import { startServer, type TestServer } from '../testkit/server.js';
 
@@ -25,8 +17,8 @@ afterAll(async () => {
 // biome-ignore lint/suspicious/noExplicitAny: answers are as dynamic as the queries that tests write
 type Answer = any;
 const create = (input: object, on = server): Promise<Answer> => createGroup(on, input);
-const _destroy = (id: string, on = server): Promise<Answer> => destroyPool(on, id);
 const destroyAll = (group: Answer, on = server) => destroyGroup(on, group);
+
 describe('the names of a group', () => {
   it('are taken all or none, and the first that is taken is named', async () => {
     const pools = twoPools('taken');
