@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
+use rustix::rand::{GetRandomFlags, getrandom};
 
 use super::error::StateError;
 use super::folder::Folder;
@@ -25,6 +26,8 @@ const MAGIC: &[u8; 16] = b"SQLite format 3\0";
 const USER_VERSION_AT: usize = 60;
 const APPLICATION_ID_AT: usize = 68;
 const HEADER_BYTES: usize = 100;
+/// The key that ids are signed with (HMAC-SHA-256).
+const ID_KEY_BYTES: usize = 32;
 
 /// The open state file. Dropping it, or closing it, puts everything into the one file.
 #[derive(Debug)]
@@ -109,7 +112,9 @@ fn create(folder: &Folder, path: &Path, migrations: &[&str]) -> Result<(), State
         _ => {}
     }
     let made = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&draft).map_err(unusable)?;
-    fill(&draft, migrations).map_err(|error| {
+    let mut id_key = [0; ID_KEY_BYTES];
+    getrandom(&mut id_key, GetRandomFlags::empty()).map_err(|errno| unusable(errno.into()))?;
+    fill(&draft, migrations, &id_key).map_err(|error| {
         let _ = fs::remove_file(&draft);
         StateError::of(path, &error)
     })?;
@@ -118,13 +123,11 @@ fn create(folder: &Folder, path: &Path, migrations: &[&str]) -> Result<(), State
     folder.sync().map_err(unusable)
 }
 
-fn fill(draft: &Path, migrations: &[&str]) -> rusqlite::Result<()> {
+fn fill(draft: &Path, migrations: &[&str], id_key: &[u8]) -> rusqlite::Result<()> {
     let mut connection = Connection::open(draft)?;
     connection.pragma_update(None, "application_id", APPLICATION_ID)?;
     migrate(&mut connection, draft, migrations, 0)?;
-    let mut id_key = [0_u8; 32];
-    let _ = rustix::rand::getrandom(&mut id_key, rustix::rand::GetRandomFlags::empty());
-    connection.execute("INSERT INTO identity (id_key) VALUES (?1)", [&id_key[..]])?;
+    connection.execute("INSERT INTO identity (id_key) VALUES (?1)", [id_key])?;
     connection.close().map_err(|(_, error)| error)
 }
 
