@@ -51,6 +51,7 @@ pub(super) fn put_ended(ended: &Reservation) -> Change {
     Change::PutReservation(Box::new(ended.record(None, None)))
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(not(loom))]
+#[cfg(test)]
 #[path = "keeping_tests.rs"]
 mod tests;
