@@ -89,10 +89,7 @@ impl Holder {
 impl Resident {
     /// What `pid` has faulted in now; `None` when it is gone.
     pub(super) fn of(pid: u32) -> Option<Self> {
-        // Longer than any status, so that one read has it all and another sees the end.
-        let mut text = String::with_capacity(8 << 10);
-        File::open(format!("/proc/{pid}/status")).ok()?.read_to_string(&mut text).ok()?;
-        Some(parse_status(&text))
+        Some(parse_status(&proc_file(pid, "status")?))
     }
 
     /// The smaller of the two, each kind for itself.
@@ -111,7 +108,14 @@ impl Resident {
 
 /// When the process started, in clock ticks after the boot: field 22 of proc_pid_stat(5); `None` when it is gone.
 fn start_time(pid: u32) -> Option<u64> {
-    parse_start_time(&std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
+    parse_start_time(&proc_file(pid, "stat")?)
+}
+
+fn proc_file(pid: u32, name: &str) -> Option<String> {
+    // Longer than any of them, so that one read has it all and another sees the end.
+    let mut text = String::with_capacity(8 << 10);
+    File::open(format!("/proc/{pid}/{name}")).ok()?.read_to_string(&mut text).ok()?;
+    Some(text)
 }
 
 /// The name, field 2, is in parentheses and may have blanks and parentheses in it.
