@@ -43,7 +43,7 @@ export class Budgets {
       request: identityOf(request),
       first: (answerFor) => this.#create(request, answerFor(request.name)),
       resultOf: ({ name }) => name,
-      again: async (name) => (await this.read(name)) ?? madeAndGone('budget', name),
+      again: async (name) => (await this.read(name)) ?? madeAndGone('budget', request.name),
     });
   }
 
@@ -54,7 +54,10 @@ export class Budgets {
 
   /** Removes a budget that holds nothing; answers what it was. */
   async delete(name: string): Promise<Outcome<Budget>> {
-    return this.#logged('budget deleted', await this.deps.native.deleteBudget(name));
+    const deleted = await this.deps.repeats.ending('createBudget', name, (answers) =>
+      this.deps.native.deleteBudget(name, answers),
+    );
+    return this.#logged('budget deleted', deleted);
   }
 
   async #create(request: BudgetRequest, answer: AnswerRecord | undefined): Promise<Outcome<Budget>> {

@@ -45,9 +45,11 @@ export class HostBuffers {
   /** Unmaps a buffer. Freeing one that was freed before is no error, an id that was never given out is. */
   async free(id: string): Promise<Outcome<HostBufferFreed>> {
     const buffer = this.#registry.get(id);
-    if (buffer === undefined || this.#registry.isLeaving(buffer)) return this.#freedBefore(id);
+    if (buffer === undefined) return this.#freedBefore(id);
+    const isSecond = this.#registry.isLeaving(buffer);
     const releasedBytes = await this.#registry.remove(buffer);
     if (isFailure(releasedBytes)) return releasedBytes;
+    if (isSecond) return this.#freedBefore(id);
     return { kind: 'HostBufferFreed', id, released: true, releasedBytes };
   }
 

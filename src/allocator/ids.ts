@@ -37,6 +37,7 @@ export class IdIssuer {
 
   /** Whether this issuer gave out that id. */
   hasIssued(id: string): boolean {
+    if (!id.startsWith(`${this.prefix}_`)) return false;
     const end = id.lastIndexOf('_');
     const signature = Buffer.from(id.slice(end + 1));
     const expected = Buffer.from(this.#sign(id.slice(0, Math.max(end, 0))));

@@ -1,6 +1,6 @@
 import type { AnswerRecord, EntryKind, EntryRecord } from '../../native/index.js';
 import type { Failure } from './failure.js';
-import type { State } from './state.js';
+import type { Changes, State } from './state.js';
 
 /** What is kept of a pool or buffer, and what it is found again by. */
 export interface Recorded {
@@ -18,6 +18,8 @@ export interface Kept extends Pick<Recorded, 'kind' | 'number' | 'createdAt' | '
 /** The pools, or the buffers, that are on disk. */
 export class Records<T extends Recorded> {
   readonly #kept = new Set<T>();
+  /** What was taken back and is on disk still: it goes with the next save. */
+  #owed: Changes[] = [];
 
   constructor(
     private readonly entryKind: EntryKind,
@@ -39,21 +41,39 @@ export class Records<T extends Recorded> {
 
   /** Keeps them together, in the place of others and with an answer; resolves to why none of that is done, if so. */
   async save(entries: T[], replaced: T[], answer: AnswerRecord | undefined): Promise<Failure | undefined> {
-    const put = entries.map((entry) => this.#record(entry));
-    const notSaved = await this.state.save({ put, drop: replaced.map((entry) => this.#ref(entry)), answer });
+    const notSaved = await this.#save({ put: this.#records(entries), drop: this.#refs(replaced), answer });
     if (notSaved !== undefined) return notSaved;
     for (const entry of replaced) this.#kept.delete(entry);
     for (const entry of entries) this.#kept.add(entry);
     return undefined;
   }
 
-  /** Drops one that is kept, and the answer that gave it; resolves to why it is still kept, if so. */
-  async drop(entry: T, dropAnswer?: AnswerRecord): Promise<Failure | undefined> {
-    const drop = this.#kept.has(entry) ? [this.#ref(entry)] : [];
-    if (drop.length === 0 && dropAnswer === undefined) return undefined;
-    const notSaved = await this.state.save({ drop, dropAnswer });
+  /** Drops one that is kept; resolves to why it is kept still, if so. */
+  async drop(entry: T): Promise<Failure | undefined> {
+    if (!this.#kept.has(entry)) return undefined;
+    const notSaved = await this.#save({ drop: this.#refs([entry]) });
     if (notSaved === undefined) this.#kept.delete(entry);
     return notSaved;
+  }
+
+  /**
+   * Drops those that came to nothing, and the answer that gave them, together, and has again those whose place they had.
+   * Resolves to why that is not on disk yet, if so.
+   */
+  async takeBack(entries: T[], replaced: T[], answer: AnswerRecord | undefined): Promise<Failure | undefined> {
+    const gone = entries.filter((entry) => this.#kept.delete(entry));
+    if (gone.length + replaced.length === 0 && answer === undefined) return undefined;
+    for (const entry of replaced) this.#kept.add(entry);
+    const dropAnswers = answer === undefined ? [] : [answer];
+    const changes = { put: this.#records(replaced), drop: this.#refs(gone), dropAnswers };
+    const notSaved = await this.#save(changes);
+    if (notSaved !== undefined) this.#owed.push(changes);
+    return notSaved;
+  }
+
+  /** Saves what is owed, if anything is. */
+  async settle(): Promise<void> {
+    if (this.#owed.length > 0) await this.#save({});
   }
 
   /** This process knows it no longer; what is on disk stays. */
@@ -61,13 +81,29 @@ export class Records<T extends Recorded> {
     this.#kept.delete(entry);
   }
 
-  #ref({ number }: T): { kind: EntryKind; number: number } {
-    return { kind: this.entryKind, number };
+  async #save(changes: Changes): Promise<Failure | undefined> {
+    const owed = this.#owed;
+    const { put = [], drop = [], dropAnswers = [], answer } = changes;
+    const isDropped = ({ number }: EntryRecord) => drop.some((ref) => ref.number === number);
+    const notSaved = await this.state.save({
+      put: [...owed.flatMap((earlier) => earlier.put ?? []).filter((record) => !isDropped(record)), ...put],
+      drop: [...owed.flatMap((earlier) => earlier.drop ?? []), ...drop],
+      dropAnswers: [...owed.flatMap((earlier) => earlier.dropAnswers ?? []), ...dropAnswers],
+      answer,
+    });
+    if (notSaved === undefined) this.#owed = this.#owed.filter((earlier) => !owed.includes(earlier));
+    return notSaved;
   }
 
-  #record({ kind, number, name, createdAt, request }: T): EntryRecord {
-    const specification = JSON.stringify({ kind, request });
-    const record = { kind: this.entryKind, number, specification, createdAt: createdAt.getTime() };
-    return name === undefined ? record : { ...record, name };
+  #refs(entries: T[]): { kind: EntryKind; number: number }[] {
+    return entries.map(({ number }) => ({ kind: this.entryKind, number }));
+  }
+
+  #records(entries: T[]): EntryRecord[] {
+    return entries.map(({ kind, number, name, createdAt, request }) => {
+      const specification = JSON.stringify({ kind, request });
+      const record = { kind: this.entryKind, number, specification, createdAt: createdAt.getTime() };
+      return name === undefined ? record : { ...record, name };
+    });
   }
 }

@@ -44,6 +44,12 @@ export interface Listing {
   readonly restored?: boolean;
 }
 
+/** How one was put on the list: with which others, and in the place of which. */
+interface Listed<T> extends Listing {
+  readonly together: T[];
+  readonly replaced: T[];
+}
+
 /** The pools, or the buffers, of this host: ids, names, how many, how they are kept and how they go. */
 export class Registry<T extends Registered> {
   readonly #records: Records<T>;
@@ -53,6 +59,7 @@ export class Registry<T extends Registered> {
   readonly #failed = new Set<T>();
   readonly #removals = new Map<T, Promise<Outcome<number>>>();
   readonly #settled = new WeakMap<T, Promise<Failure | undefined>>();
+  #closing = false;
   /** Those that are being made, and those that are on the list and have not failed. */
   #live = 0;
 
@@ -141,7 +148,8 @@ export class Registry<T extends Registered> {
    */
   async add<Added extends T>(entries: Added[], listing: Listing): Promise<Outcome<Added[]>> {
     for (const { life } of entries) life?.settled.catch(() => undefined);
-    const notSaved = listing.restored ? undefined : await this.#save(entries, listing.answer);
+    const replaced = this.#failedOfNames(entries);
+    const notSaved = listing.restored ? undefined : await this.#records.save(entries, replaced, listing.answer);
     if (notSaved !== undefined) {
       await Promise.all(entries.map(giveBack));
       return notSaved;
@@ -149,7 +157,7 @@ export class Registry<T extends Registered> {
     for (const entry of entries) {
       if (listing.restored) this.#records.adopt(entry);
       this.#byId.set(entry.id, entry);
-      if (entry.life !== undefined) this.#follow(entry, entry.life, listing);
+      if (entry.life !== undefined) this.#follow(entry, entry.life, { ...listing, together: entries, replaced });
     }
     return entries;
   }
@@ -183,12 +191,15 @@ export class Registry<T extends Registered> {
 
   /** Unmaps all, and keeps their records: the next start has them again. Resolves to the bytes released. */
   async unmapAll(): Promise<number> {
+    this.#closing = true;
+    await this.#records.settle();
     const released = await Promise.all(this.list().map((entry) => this.#letGo(entry)));
     return released.reduce((sum, bytes) => sum + bytes, 0);
   }
 
-  /** Stops every running prefault. */
+  /** Stops every running prefault, for a shutdown: what callers have been given is had again at the next start. */
   cancelRunning(): void {
+    this.#closing = true;
     for (const { life } of this.#byId.values()) life?.cancel();
   }
 
@@ -228,20 +239,19 @@ export class Registry<T extends Registered> {
     return releasedBytes;
   }
 
-  /** A failed one whose name comes up again has been replaced: its record goes when the new one comes. */
-  #save(entries: T[], answer: AnswerRecord | undefined): Promise<Failure | undefined> {
+  /** Failed ones whose name comes up again are replaced: their records go when the new ones come. */
+  #failedOfNames(entries: T[]): T[] {
     const names = new Set(entries.flatMap(({ name }) => name ?? []));
-    const replaced = [...this.#failed].filter(({ name }) => name !== undefined && names.has(name));
-    return this.#records.save(entries, replaced, answer);
+    return [...this.#failed].filter(({ name }) => name !== undefined && names.has(name));
   }
 
-  #follow(entry: T, life: MemoryLife<Mapping>, listing: Listing): void {
+  #follow(entry: T, life: MemoryLife<Mapping>, listing: Listed<T>): void {
     const settled = this.#followUp(entry, life, listing);
     settled.catch(() => undefined);
     this.#settled.set(entry, settled);
   }
 
-  async #followUp(entry: T, life: MemoryLife<Mapping>, listing: Listing): Promise<Failure | undefined> {
+  async #followUp(entry: T, life: MemoryLife<Mapping>, listing: Listed<T>): Promise<Failure | undefined> {
     try {
       const failure = await life.settled;
       if (failure === undefined) return undefined;
@@ -257,12 +267,17 @@ export class Registry<T extends Registered> {
     }
   }
 
-  /** A create that comes to nothing is forgotten on disk; so is its answer, unless somebody has been given it. */
-  async #takeBack(entry: T, { keepFailed, answer, restored }: Listing): Promise<void> {
-    if (restored) return;
-    const notSaved = await this.#records.drop(entry, keepFailed ? undefined : answer);
+  /**
+   * A create that comes to nothing is forgotten on disk, with all that was made by it, and so is its answer. Only this one,
+   * and not the answer, when its caller has been given it; not even that when it is a shutdown that stops it.
+   */
+  async #takeBack(entry: T, { keepFailed, answer, restored, together, replaced }: Listed<T>): Promise<void> {
+    if (restored || (keepFailed && this.#closing)) return;
+    const gone = keepFailed ? [entry] : together;
+    const again = replaced.filter((earlier) => this.#failed.has(earlier));
+    const notSaved = await this.#records.takeBack(gone, again, keepFailed ? undefined : answer);
     if (notSaved !== undefined)
-      this.deps.log.error({ id: entry.id, failure: notSaved }, 'a failed create is still kept');
+      this.deps.log.error({ id: entry.id, failure: notSaved }, 'a failed create is on disk until the next save');
   }
 
   #fail(entry: T, { keepFailed }: Listing): void {

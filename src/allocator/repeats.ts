@@ -8,6 +8,9 @@ export type { AnswerRecord } from '../../native/index.js';
 /** The most answers that are remembered; the oldest go first, on disk too. */
 const MAX_ANSWERS = 10_000;
 
+/** The result of what has been ended, where its name may come up again; nothing has it for a name. */
+const GONE = '';
+
 /** The longest key, in characters (UTF-16 code units). */
 const MAX_KEY_LENGTH = 255;
 
@@ -59,6 +62,19 @@ export class Repeats {
     const outcome = this.#first(doing, { operation, key, request: digest });
     this.#running.set(place, { digest, outcome });
     return outcome.finally(() => this.#running.delete(place));
+  }
+
+  /** Ends what an operation has made: from then on its repeats are told that it is gone, whatever has its name then. */
+  async ending<T>(
+    operation: string,
+    result: string,
+    end: (answers: AnswerRecord[]) => Promise<Outcome<T>>,
+  ): Promise<Outcome<T>> {
+    const given = [...this.#answers].filter(([, answer]) => answer.operation === operation && answer.result === result);
+    const gone = given.map(([place, answer]) => [place, { ...answer, result: GONE }] as const);
+    const ended = await end(gone.map(([, answer]) => answer));
+    if (!isFailure(ended)) for (const [place, answer] of gone) this.#answers.set(place, answer);
+    return ended;
   }
 
   async #first<T>(doing: Doing<T>, asked: Omit<AnswerRecord, 'result'>): Promise<Outcome<T>> {

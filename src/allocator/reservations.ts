@@ -20,7 +20,7 @@ export class Reservations {
   constructor(private readonly deps: ServiceDeps) {
     this.#ids = new IdIssuer('reservation', deps.state.idKey);
     this.#native = new HostReservations(deps.native, deps.state.native);
-    this.#logTimer = setInterval(() => this.#logEnds(), LOG_INTERVAL_MS).unref();
+    this.#logTimer = setInterval(() => void this.#logEnds(), LOG_INTERVAL_MS).unref();
   }
 
   /** Every live reservation, oldest first. */
@@ -56,14 +56,14 @@ export class Reservations {
   /** Gives it back. Twice is no error. */
   async release(id: string): Promise<Outcome<Reservation>> {
     const released = await this.#change(id, (number) => this.#native.release(number));
-    this.#logEnds();
+    await this.#logEnds();
     return released;
   }
 
   /** Logs what has ended, and stops looking. What is live goes on: the next start has it again. */
   async close(): Promise<void> {
     clearInterval(this.#logTimer);
-    this.#logEnds();
+    await this.#logEnds();
     if (this.deps.state.path !== undefined) return;
     const live = await this.list();
     if (live.length === 0) return;
@@ -98,8 +98,8 @@ export class Reservations {
     return outcome.kind === 'LeaseExpired' ? leaseExpired(outcome, id) : outcome;
   }
 
-  #logEnds(): void {
-    for (const reading of this.#native.takeEnded()) {
+  async #logEnds(): Promise<void> {
+    for (const reading of await this.#native.takeEnded()) {
       const ended = this.#reservation(reading);
       const fields = { ...logFields(ended), reason: ended.state };
       if (ended.state === 'Released') this.deps.log.info(fields, 'reservation ended');

@@ -3,6 +3,15 @@ import { type EntryKind, type EntryRecord, HostState } from '../../native/index.
 import type { Failure } from './failure.js';
 import type { AnswerRecord } from './repeats.js';
 
+/** Changes that are kept together, or not at all. What is dropped goes first. */
+export interface Changes {
+  readonly put?: EntryRecord[];
+  readonly drop?: { kind: EntryKind; number: number }[];
+  readonly answer?: AnswerRecord | undefined;
+  /** Answers that came to nothing: repeats are decided anew. */
+  readonly dropAnswers?: AnswerRecord[];
+}
+
 /** What outlives the process. Without a folder nothing does. */
 export class State {
   readonly native: HostState;
@@ -38,15 +47,10 @@ export class State {
   }
 
   /** Keeps changes together; resolves once they are on disk, or to why none of them is. */
-  async save(changes: {
-    put?: EntryRecord[];
-    drop?: { kind: EntryKind; number: number }[];
-    answer?: AnswerRecord | undefined;
-    dropAnswer?: AnswerRecord | undefined;
-  }): Promise<Failure | undefined> {
-    const { put = [], drop = [], ...answers } = changes;
+  async save({ put = [], drop = [], dropAnswers = [], answer }: Changes): Promise<Failure | undefined> {
     if (this.path === undefined) return undefined;
-    return (await this.native.save({ put, drop, ...answers })) ?? undefined;
+    const changes = { put, drop, dropAnswers };
+    return (await this.native.save(answer === undefined ? changes : { ...changes, answer })) ?? undefined;
   }
 
   /** Puts everything into the one file and closes it. */

@@ -5,18 +5,21 @@ import { dirname, join } from 'node:path';
 /** A folder that looks like the root of a host. */
 export interface FakeHost {
   readonly path: string;
+  /** Changes a file. */
+  set(name: string, text: string): void;
   remove(): void;
 }
 
 /** Writes files, by their paths, below a new folder. */
 export function fakeHost(files: Record<string, string>): FakeHost {
   const path = mkdtempSync(join(tmpdir(), 'hostpool-host-'));
-  for (const [name, text] of Object.entries(files)) {
+  const set = (name: string, text: string) => {
     const file = join(path, name);
     mkdirSync(dirname(file), { recursive: true });
     writeFileSync(file, text);
-  }
-  return { path, remove: () => rmSync(path, { recursive: true, force: true }) };
+  };
+  for (const [name, text] of Object.entries(files)) set(name, text);
+  return { path, set, remove: () => rmSync(path, { recursive: true, force: true }) };
 }
 
 /** A host with one node, no hugepages, no cgroup, and this much memory available; `more` adds files. */

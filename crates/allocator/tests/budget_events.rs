@@ -241,7 +241,7 @@ fn events_of_many_threads_stand_in_the_order_of_the_decisions() {
 fn what_is_given_back_after_a_budget_was_made_anew_is_counted_to_it_alone() {
     let ledger = ledger();
     drop(charge(&ledger, demand("job-b", None, 5)).unwrap());
-    Budgets::unkept(Arc::clone(&ledger)).delete("job-b").unwrap();
+    Budgets::unkept(Arc::clone(&ledger)).delete("job-b", Vec::new()).unwrap();
     let terms = BudgetTerms { requested: None, fraction: None, ranks: 1 };
     let _made = Budgets::unkept(Arc::clone(&ledger)).create("job-b", terms, false, None).unwrap();
     let _held = charge(&ledger, demand("job-b", None, 7)).unwrap();

@@ -1,3 +1,4 @@
+import { rmSync } from 'node:fs';
 import { describe, expect, it, onTestFinished, type TestContext } from 'vitest';
 import {
   ALLOCATE_BUFFER,
@@ -15,7 +16,7 @@ import {
   UPDATE_BUDGET,
 } from '../../testkit/graphql.js';
 import { processState } from '../../testkit/process-state.js';
-import { startServerForTest, type TestServer } from '../../testkit/server.js';
+import { startServerForTest, stateFolder, type TestServer } from '../../testkit/server.js';
 import { type SmallDisk, smallDisk, useUpLog } from '../../testkit/small-disk.js';
 import { show } from './model.js';
 
@@ -87,6 +88,21 @@ describe('a disk that becomes full', () => {
     expect(await show(again)).toEqual(before);
     const { deleteBudget } = await again.data(DELETE_BUDGET, { name: 'kept' });
     expect(deleteBudget.__typename).toBe('Budget');
+  });
+});
+
+describe('a state that is deleted under a running server', () => {
+  it('is not written to any more: nothing is promised that nobody will know of', async () => {
+    const folder = stateFolder();
+    const server = await startServerForTest({ HOSTPOOL_STATE_DIR: folder });
+    expect((await server.only(CREATE_BUDGET, { input: { name: 'kept' } })).name).toBe('kept');
+    rmSync(folder, { recursive: true });
+    const lost = await server.only(CREATE_BUDGET, { input: { name: 'lost' } });
+    expect(lost).toMatchObject({ code: 'STATE_NOT_SAVED', message: expect.stringContaining('was moved or deleted') });
+    expect((await server.data('{ budgets { name } }')).budgets.map(({ name }: { name: string }) => name)).toEqual([
+      'host',
+      'kept',
+    ]);
   });
 });
 

@@ -155,6 +155,18 @@ it('a request that was refused is decided anew under the same key', async () => 
   expect(await send(RESERVE, request)).toMatchObject({ __typename: 'Reservation' });
 });
 
+it('a budget of the same name that somebody else has made since is not what the key made', async () => {
+  const request = { name: 'again', requestedBytes: 4096, idempotencyKey: 'again' };
+  await send(CREATE_BUDGET, request);
+  await server.only(DELETE_BUDGET, { name: 'again' });
+  await send(CREATE_BUDGET, { name: 'again', ranks: 2 });
+  expect(await send(CREATE_BUDGET, request)).toMatchObject({ __typename: 'NotFound' });
+  server.child.kill('SIGKILL');
+  await server.exit;
+  server = await startServer({ HOSTPOOL_STATE_DIR: folder });
+  expect(await send(CREATE_BUDGET, request)).toMatchObject({ __typename: 'NotFound' });
+});
+
 it('found under a name, it is answered again although it was not made', async () => {
   await send(CREATE_BUDGET, { name: 'there' });
   const request = { name: 'there', ifExists: 'RETURN', idempotencyKey: 'found' };

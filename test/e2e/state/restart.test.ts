@@ -102,6 +102,43 @@ it('pools come back whatever has become of their budget: closed, or smaller than
   expect(refused.code).toBe('BUDGET_ADMISSION_CLOSED');
 });
 
+it('what a caller was given while it was faulted in is not lost to a shutdown', async () => {
+  const env = newState();
+  const first = await startServerForTest(env);
+  const large = { name: 'kv', layerNum: 1, numHostPages: 1024, itemBytes: '2MiB', slotPageSize: 1, wait: false };
+  const pool = await first.only(CREATE_PAGED, { input: { ...large, idempotencyKey: 'kv' } });
+  const buffer = await first.only(ALLOCATE_BUFFER, { input: { nbytes: '2GiB', wait: false } });
+  expect([pool.state, buffer.state]).toEqual(['PREFAULTING', 'PREFAULTING']);
+  expect(await first.stop()).toEqual({ code: 0, signal: null });
+  const second = await startServerForTest(env);
+  const { pools, hostBuffers } = await second.data('{ pools { id } hostBuffers { id } }');
+  expect([pools, hostBuffers]).toEqual([[{ id: pool.id }], [{ id: buffer.id }]]);
+  expect(await second.only(CREATE_PAGED, { input: { ...large, idempotencyKey: 'kv' } })).toMatchObject({ id: pool.id });
+});
+
+it('a failed pool is not lost to a new one of its name that comes to nothing', async () => {
+  const [env, tight] = [newState(), plainHost(MIB)];
+  onTestFinished(() => tight.remove());
+  const first = await startServerForTest(env);
+  const { id } = await first.only(CREATE_PAGED, paged('kv', { itemBytes: MIB }));
+  await first.stop();
+  const second = await startServerForTest({ ...env, HOSTPOOL_HOST_ROOT: tight.path });
+  expect((await second.data(POOLS)).pools).toMatchObject([{ id, state: 'FAILED' }]);
+  tight.set('proc/meminfo', `MemTotal: ${2 ** 23} kB\nMemFree: ${2 ** 23} kB\nMemAvailable: ${2 ** 23} kB\n`);
+  const large = { name: 'kv', layerNum: 1, numHostPages: 1024, itemBytes: '2MiB', slotPageSize: 1 };
+  const making = second.only(CREATE_PAGED, { input: large });
+  await vi.waitFor(async () => {
+    const { pools } = await second.data(POOLS);
+    const made = pools.find(({ state }: { state: string }) => state === 'PREFAULTING');
+    expect(made).toBeDefined();
+    await second.only(DESTROY_POOL, { id: made.id });
+  });
+  expect((await making).__typename).toBe('HostBufferAllocationFailed');
+  await killed(second);
+  const third = await startServerForTest(env);
+  expect((await third.data(POOLS)).pools).toMatchObject([{ id, name: 'kv' }]);
+});
+
 it('a failed pool that is destroyed does not come back', async () => {
   const [env, tight] = [newState(), plainHost(MIB)];
   onTestFinished(() => tight.remove());

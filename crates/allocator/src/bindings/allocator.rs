@@ -135,11 +135,16 @@ impl HostAllocator {
         outcome(off_loop(update).await?, js_budget)
     }
 
-    /// Removes a budget that holds nothing; answers what it was.
+    /// Removes a budget that holds nothing; answers what it was. Those answers to requests are kept with it.
     #[napi]
-    pub async fn delete_budget(&self, name: String) -> napi::Result<Either<BudgetReading, Failure>> {
+    pub async fn delete_budget(
+        &self,
+        name: String,
+        answers: Vec<AnswerRecord>,
+    ) -> napi::Result<Either<BudgetReading, Failure>> {
         let budgets = Arc::clone(&self.budgets);
-        outcome(off_loop(move || budgets.delete(&name)).await?, js_budget)
+        let answers = answers.into_iter().map(Into::into).collect();
+        outcome(off_loop(move || budgets.delete(&name, answers)).await?, js_budget)
     }
 
     /// What making the pool would do now.

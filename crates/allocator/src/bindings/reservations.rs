@@ -175,8 +175,10 @@ impl HostReservations {
 
     /// The reservations that have ended since this was asked last, each once.
     #[napi]
-    pub fn take_ended(&self) -> Vec<ReservationReading> {
-        self.reservations.take_ended().into_iter().map(js_reservation).collect()
+    pub async fn take_ended(&self) -> napi::Result<Vec<ReservationReading>> {
+        let reservations = Arc::clone(&self.reservations);
+        let ended = off_loop(move || reservations.take_ended()).await?;
+        Ok(ended.into_iter().map(js_reservation).collect())
     }
 
     /// Every live reservation, oldest first.

@@ -69,8 +69,8 @@ pub struct EntryChanges {
     pub drop: Vec<EntryRef>,
     /// To be repeated.
     pub answer: Option<AnswerRecord>,
-    /// Not to be repeated any more: what it gave came to nothing.
-    pub drop_answer: Option<AnswerRecord>,
+    /// Not to be repeated any more: what they gave came to nothing.
+    pub drop_answers: Vec<AnswerRecord>,
 }
 
 /// The state of one host, on disk or not kept at all.
@@ -161,10 +161,11 @@ impl EntryChanges {
             .map(|gone| Ok(Change::DropEntry(gone.kind.into(), count("number", gone.number)?)));
         let puts = self.put.into_iter().map(|entry| Ok(Change::PutEntry(entry.check()?)));
         let answer = self.answer.map(|answer| Ok(Change::PutAnswer(answer.into())));
-        let forgotten = self
-            .drop_answer
-            .map(|AnswerRecord { operation, key, .. }| Ok(Change::DropAnswer { operation, key }));
-        drops.chain(puts).chain(answer).chain(forgotten).collect()
+        let forgotten = self.drop_answers.into_iter();
+        let forgotten =
+            forgotten.map(|AnswerRecord { operation, key, .. }| Ok(Change::DropAnswer { operation, key }));
+        // What goes first: a new thing may have the name, or the key, of an old one.
+        drops.chain(forgotten).chain(puts).chain(answer).collect()
     }
 }
 

@@ -74,17 +74,18 @@ impl Budgets {
         Ok(self.ledger.put_and_read(&record).unwrap_or(reading))
     }
 
-    /// Removes the budget `name`, which must hold nothing, and answers what it was. Nothing can be charged to it while
+    /// Removes the budget `name`, which must hold nothing, and answers what it was; `answers` are kept with that. Nothing can be charged to it while
     /// that is being put on disk. Blocks.
     ///
     /// # Errors
     /// NOT_FOUND; IN_USE while it holds something; INVALID_ARGUMENT for "host", which always exists; STATE_NOT_SAVED.
     /// Nothing has changed then.
-    pub fn delete(&self, name: &str) -> Result<BudgetReading, Error> {
+    pub fn delete(&self, name: &str, answers: Vec<AnswerRecord>) -> Result<BudgetReading, Error> {
         let _one_at_a_time = lock(&self.changes);
         let (record, reading) = self.ledger.take_budget(name)?;
-        self.save([Change::DropBudget(record.name.clone())])
-            .inspect_err(|_| self.ledger.put_budget(&record))?;
+        let drop = Change::DropBudget(record.name.clone());
+        let changes = std::iter::once(drop).chain(answers.into_iter().map(Change::PutAnswer));
+        self.save(changes).inspect_err(|_| self.ledger.put_budget(&record))?;
         Ok(reading)
     }
 

@@ -278,12 +278,12 @@ fn a_budget_goes_when_it_holds_nothing_and_host_never() {
     let ledger = ledger(20 * GIB, 0);
     make(&ledger, "a", terms(None, 1)).unwrap();
     let held = ledger.charge(of("a", 0, GIB)).unwrap();
-    assert!(matches!(budgets(&ledger).delete("a"), Err(Error::InUse { holders: 1, .. })));
+    assert!(matches!(budgets(&ledger).delete("a", Vec::new()), Err(Error::InUse { holders: 1, .. })));
     drop(held);
-    assert_eq!(budgets(&ledger).delete("a").unwrap().name, "a");
-    assert!(matches!(budgets(&ledger).delete("a"), Err(Error::NotFound { .. })));
+    assert_eq!(budgets(&ledger).delete("a", Vec::new()).unwrap().name, "a");
+    assert!(matches!(budgets(&ledger).delete("a", Vec::new()), Err(Error::NotFound { .. })));
     assert!(matches!(
-        budgets(&ledger).delete(HOST_BUDGET),
+        budgets(&ledger).delete(HOST_BUDGET, Vec::new()),
         Err(Error::InvalidArgument { field: "name", .. })
     ));
 }

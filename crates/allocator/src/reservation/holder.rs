@@ -16,6 +16,8 @@ use crate::units::Bytes;
 pub(super) struct Holder {
     pid: u32,
     pidfd: OwnedFd,
+    /// In clock ticks after the boot.
+    start_time: u64,
     /// What it had faulted in when it was granted the reservation.
     baseline: Resident,
 }
@@ -28,11 +30,18 @@ pub(super) struct Resident {
 }
 
 impl Holder {
-    /// The process `pid`, as long as it lives.
+    /// The process `pid`, as long as it lives. ESRCH when it does not, EACCES when its `/proc/PID/stat` is hidden.
     pub(super) fn open(pid: u32) -> Result<Self, Errno> {
         let number = i32::try_from(pid).ok().and_then(Pid::from_raw).ok_or(Errno::SRCH)?;
         let pidfd = pidfd_open(number, PidfdFlags::empty())?;
-        Ok(Self { pid, pidfd, baseline: Resident::default() })
+        let read = start_time(pid);
+        let baseline = Resident::default();
+        let holder = Self { pid, pidfd, start_time: read.unwrap_or_default(), baseline };
+        // It has the number still after that was read, so what was read is its own.
+        if !holder.is_alive() {
+            return Err(Errno::SRCH);
+        }
+        if read.is_none() { Err(Errno::ACCESS) } else { Ok(holder) }
     }
 
     /// What it faults in from now on counts as faulted in since the grant.
@@ -40,25 +49,27 @@ impl Holder {
         Self { baseline: Resident::of(self.pid).unwrap_or_default(), ..self }
     }
 
-    /// The process that `record` tells of, if that is still alive: a later one of the same number is not it.
-    pub(super) fn find(pid: u32, record: &ProcessRecord) -> Option<Self> {
-        let holder = Self::open(pid).ok()?;
-        if start_time(pid) != Some(record.start_time) || !holder.is_alive() {
-            return None;
-        }
-        let ProcessRecord { baseline_ordinary, baseline_hugepages, .. } = *record;
+    /// The process that `record` tells of, `None` when that has ended: a later one of the same number is not it.
+    ///
+    /// # Errors
+    /// When it cannot be told whether it lives: nobody alive is taken for dead.
+    pub(super) fn find(pid: u32, record: &ProcessRecord) -> Result<Option<Self>, Errno> {
+        let holder = match Self::open(pid) {
+            Ok(holder) => holder,
+            Err(Errno::SRCH) => return Ok(None),
+            Err(errno) => return Err(errno),
+        };
+        let ProcessRecord { start_time, baseline_ordinary, baseline_hugepages } = *record;
+        let same = holder.start_time == start_time;
         let baseline = Resident { ordinary: baseline_ordinary, hugepages: baseline_hugepages };
-        Some(Self { baseline, ..holder })
+        Ok(same.then_some(Self { baseline, ..holder }))
     }
 
     /// How it is found again.
     pub(super) fn record(&self) -> ProcessRecord {
         let Resident { ordinary, hugepages } = self.baseline;
-        ProcessRecord {
-            start_time: start_time(self.pid).unwrap_or_default(),
-            baseline_ordinary: ordinary,
-            baseline_hugepages: hugepages,
-        }
+        let start_time = self.start_time;
+        ProcessRecord { start_time, baseline_ordinary: ordinary, baseline_hugepages: hugepages }
     }
 
     pub(super) fn pid(&self) -> u32 {
@@ -161,9 +172,10 @@ mod tests {
     fn a_process_is_found_again_and_a_later_one_of_its_number_is_not_it() {
         let pid = std::process::id();
         let record = Holder::open(pid).unwrap().granted_now().record();
-        assert_eq!(Holder::find(pid, &record).unwrap().record(), record);
+        assert_eq!(Holder::find(pid, &record).unwrap().unwrap().record(), record);
         let earlier = ProcessRecord { start_time: record.start_time - 1, ..record };
-        assert!(Holder::find(pid, &earlier).is_none());
+        assert!(Holder::find(pid, &earlier).unwrap().is_none());
+        assert!(Holder::find(u32::MAX, &record).unwrap().is_none());
     }
 
     #[test]

@@ -152,6 +152,23 @@ fn a_renewal_during_a_commit_is_on_disk_with_it() {
 }
 
 #[test]
+fn of_renewals_that_cannot_be_saved_none_lasts() {
+    let (disk, _ledger, reservations) = open();
+    let id = reservations.reserve(spec()).unwrap().id;
+    disk.waits();
+    let renewing = [60, 120].map(|seconds| {
+        let reservations = Arc::clone(&reservations);
+        thread::spawn(move || reservations.renew(id, std::time::Duration::from_secs(seconds)))
+    });
+    disk.until_waiting(2);
+    disk.answers(&Err(full()));
+    for renewal in renewing {
+        assert!(matches!(renewal.join().unwrap(), Err(Error::StateNotSaved(_))));
+    }
+    assert_eq!(reservations.find(id).unwrap().expires_at, None);
+}
+
+#[test]
 fn what_cannot_be_saved_is_not_done() {
     let (disk, ledger, reservations) = open();
     let held = reservations.reserve(spec()).unwrap();

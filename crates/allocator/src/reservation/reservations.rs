@@ -7,7 +7,7 @@ use super::holder::Holder;
 use super::kernel;
 use super::record::{Reservation, ReservationSpec};
 use super::refusal::{check, check_ttl, no_process, refused};
-use super::table::{Table, Times};
+use super::table::Table;
 use super::watch::Watch;
 use crate::budget::{Holders, Ledger};
 use crate::error::Error;
@@ -101,15 +101,22 @@ impl Reservations {
     pub fn renew(&self, id: u64, ttl: Duration) -> Result<Reservation, Error> {
         check_ttl(Some(ttl))?;
         let mut table = lock(&self.table);
-        let before = table.times(id);
         let (renewed, saving) = table.renew(id, ttl)?;
         let times = table.times(id);
         if table.expires_first(id) {
             self.watch.wake();
         }
         drop(table);
-        saving.wait().inspect_err(|_| self.take_back(id, times, before))?;
-        Ok(renewed)
+        let saved = saving.wait();
+        let mut table = lock(&self.table);
+        if saved.is_ok() {
+            table.note_saved(id, times);
+        } else {
+            table.take_back(id, times);
+            self.watch.wake();
+        }
+        drop(table);
+        Ok(saved.map(|()| renewed)?)
     }
 
     /// Gives it back. A reservation that was released before is answered again. Blocks until it is on disk: only then is the
@@ -156,17 +163,6 @@ impl Reservations {
         Ok(made)
     }
 
-    /// A renewal that could not be saved, unless another has come since.
-    fn take_back(&self, id: u64, times: Option<Times>, before: Option<Times>) {
-        let mut table = lock(&self.table);
-        if table.times(id) == times
-            && let Some(before) = before
-        {
-            table.set_times(id, before);
-            self.watch.wake();
-        }
-    }
-
     /// The reservations that have ended since this was asked last, in that order, each once; at most the latest 10,000.
     #[must_use]
     pub fn take_ended(&self) -> Vec<Reservation> {
@@ -178,8 +174,10 @@ impl Reservations {
     /// Every live reservation, oldest first.
     #[must_use]
     pub fn list(&self) -> Vec<Reservation> {
+        // Without the table's lock: it reads a file for each process.
+        let processes = Arc::clone(&lock(&self.table).processes);
+        processes.look();
         let table = lock(&self.table);
-        table.processes.look();
         table.live.values().map(|live| live.reading(&table.processes)).collect()
     }
 }

@@ -36,7 +36,7 @@ impl Reservations {
     /// the machine was started again, since no process outlives that.
     ///
     /// # Errors
-    /// When the system has no thread or descriptor to watch with.
+    /// When the system has no thread or descriptor to watch with, or does not say whether a process lives.
     pub fn restore(
         ledger: &Arc<Ledger>,
         store: &Arc<dyn Store>,
@@ -52,7 +52,7 @@ impl Reservations {
                 remember(&mut table.ended, reservation);
                 continue;
             }
-            match fate(record, kept.same_boot) {
+            match fate(record, kept.same_boot)? {
                 Fate::Ended(state) => {
                     let ended = Reservation { state, ended_at: Some(kernel::wall_clock()), ..reservation };
                     table.remember(&ended);
@@ -91,22 +91,28 @@ impl Table {
         }
         let deadline = record.deadline.map(instant_at);
         self.deadlines.extend(deadline.map(|deadline| ((deadline, id), ())));
-        self.live
-            .insert(id, Live { reservation, deadline, process, tied_to: record.process, charge, puts: 0 });
+        let (saved, tied_to) = ((deadline, reservation.expires_at), record.process);
+        self.live.insert(id, Live { reservation, deadline, process, tied_to, charge, saved, puts: 0 });
         Ok(())
     }
 }
 
-fn fate(record: &ReservationRecord, same_boot: bool) -> Fate {
+fn fate(record: &ReservationRecord, same_boot: bool) -> io::Result<Fate> {
     if !same_boot {
-        return Fate::Ended(ReservationState::OwnerDied);
+        return Ok(Fate::Ended(ReservationState::OwnerDied));
     }
     if record.deadline.is_some_and(|deadline| instant_at(deadline) <= kernel::now()) {
-        return Fate::Ended(ReservationState::Expired);
+        return Ok(Fate::Ended(ReservationState::Expired));
     }
-    let Some(pid) = record.pid else { return Fate::Goes(None) };
-    match record.process.and_then(|process| Holder::find(pid, &process)) {
+    let Some((pid, process)) = record.pid.zip(record.process) else { return Ok(Fate::Goes(None)) };
+    let unclear = |errno| {
+        let id = record.id;
+        io::Error::other(format!(
+            "cannot tell whether process {pid}, which holds reservation {id}, lives: {errno}"
+        ))
+    };
+    Ok(match Holder::find(pid, &process).map_err(unclear)? {
         Some(holder) => Fate::Goes(Some(holder)),
         None => Fate::Ended(ReservationState::OwnerDied),
-    }
+    })
 }

@@ -36,6 +36,8 @@ pub(super) struct Live {
     /// How that process is found again.
     pub(super) tied_to: Option<ProcessRecord>,
     pub(super) charge: Charge,
+    /// When it expires as far as that is on disk.
+    pub(super) saved: Times,
     /// How often it was put in line to be kept.
     pub(super) puts: u64,
 }
@@ -73,7 +75,9 @@ impl Table {
         let reservation =
             Reservation { id, spec, state, resident: Bytes::ZERO, created_at, expires_at, ended_at: None };
         self.deadlines.extend(deadline.map(|deadline| ((deadline, id), ())));
-        let live = Live { reservation: reservation.clone(), deadline, process, tied_to, charge, puts: 0 };
+        let saved = (deadline, expires_at);
+        let live =
+            Live { reservation: reservation.clone(), deadline, process, tied_to, charge, saved, puts: 0 };
         self.live.insert(id, live);
         reservation
     }
@@ -118,6 +122,23 @@ impl Table {
         self.deadlines.extend(deadline.map(|deadline| ((deadline, id), ())));
         live.deadline = deadline;
         live.reservation.expires_at = expires_at;
+    }
+
+    /// A renewal is on disk.
+    pub(super) fn note_saved(&mut self, id: u64, times: Option<Times>) {
+        if let (Some(live), Some(times)) = (self.live.get_mut(&id), times) {
+            live.saved = times;
+        }
+    }
+
+    /// A renewal could not be saved: unless another has come since, it lasts as long as is on disk. What was put in line
+    /// behind it had its time: the line ends with the right one.
+    pub(super) fn take_back(&mut self, id: u64, times: Option<Times>) {
+        let Some(saved) = self.live.get(&id).map(|live| live.saved) else { return };
+        if self.times(id) == times {
+            self.set_times(id, saved);
+            self.keep(id, None).nobody_waits();
+        }
     }
 
     pub(super) fn renew(&mut self, id: u64, ttl: Duration) -> Result<(Reservation, Ticket), Error> {

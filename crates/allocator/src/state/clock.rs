@@ -20,11 +20,12 @@ pub fn instant_at(since_boot: Duration) -> Instant {
     Instant::now() + since_boot.saturating_sub(now_since_boot())
 }
 
-/// What names this boot of the machine (random(4)); `None` where the kernel does not say.
-#[must_use]
-pub fn boot_id() -> Option<String> {
-    let id = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
-    Some(id.trim().to_owned())
+/// What names this boot of the machine (random(4)).
+///
+/// # Errors
+/// When the kernel does not say.
+pub fn boot_id() -> std::io::Result<String> {
+    Ok(std::fs::read_to_string("/proc/sys/kernel/random/boot_id")?.trim().to_owned())
 }
 
 fn now_since_boot() -> Duration {

@@ -27,7 +27,7 @@ pub enum StateError {
     },
     /// The file has no bytes.
     #[error(
-        "the state file {path:?} is empty, which hostpool never leaves it: what it held is lost. It was not changed. Restore it from a copy, or move it away to start anew."
+        "the state file {path:?} is empty, which hostpool never leaves it: what it held is lost. It was not changed. Move it and its log, the file ending in -wal, away; then restore a copy or start anew."
     )]
     Empty {
         /// The file.
@@ -43,7 +43,7 @@ pub enum StateError {
     },
     /// The file was written by a newer hostpool.
     #[error(
-        "the state file {path:?} has schema version {found}; this hostpool knows versions up to {known}. It was not changed. Run the newer hostpool, or move the file away to start anew."
+        "the state file {path:?} has schema version {found}; this hostpool knows versions up to {known}. It was not changed. Run the newer hostpool, or move it and its log, the file ending in -wal, away to start anew."
     )]
     Newer {
         /// The file.
@@ -55,7 +55,7 @@ pub enum StateError {
     },
     /// The file does not hold together.
     #[error(
-        "the state file {path:?} is damaged ({detail}). It was not changed. Restore it from a copy, or move it away to start anew."
+        "the state file {path:?} is damaged ({detail}). It was not changed. Move it and its log, the file ending in -wal, away; then restore a copy or start anew."
     )]
     Damaged {
         /// The file.

@@ -9,6 +9,7 @@ use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
 use rustix::rand::{GetRandomFlags, getrandom};
 
+use super::clock::boot_id;
 use super::error::StateError;
 use super::folder::Folder;
 use super::load::Saved;
@@ -55,8 +56,8 @@ impl StateFile {
         }
         check_header(&path, latest(migrations))?;
         let (connection, saved) = connect(&path, migrations)?;
-        let writer = Writer::start(connection, path.clone(), saved.ended_order)
-            .map_err(|error| StateError::Unusable { path: path.clone(), detail: error.to_string() })?;
+        let writer =
+            Writer::start(connection, &path, saved.ended_order).map_err(|error| unusable(&path, &error))?;
         Ok((Self { path, writer: Mutex::new(Some(writer)), _folder: locked }, saved))
     }
 
@@ -84,19 +85,23 @@ impl Store for StateFile {
     }
 }
 
+fn unusable(path: &Path, error: &std::io::Error) -> StateError {
+    StateError::Unusable { path: path.to_owned(), detail: error.to_string() }
+}
+
 /// Whether the file is there. Its log without it is what a careless copy leaves, and holds changes that were acknowledged;
 /// an empty one is what SQLite leaves beside a file that was looked at and refused.
 fn is_there(path: &Path) -> Result<bool, StateError> {
     let length = |path: &Path| match fs::metadata(path) {
         Ok(found) => Ok(Some(found.len())),
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(StateError::Unusable { path: path.to_owned(), detail: error.to_string() }),
+        Err(error) => Err(unusable(path, &error)),
     };
     if length(path)?.is_some() {
         return Ok(true);
     }
     if length(&path.with_extension("sqlite3-wal"))?.is_some_and(|length| length > 0) {
-        let detail = "it is missing, but its log is there".to_owned();
+        let detail = "it is missing, but its log, the file ending in -wal, is there".to_owned();
         return Err(StateError::Damaged { path: path.to_owned(), detail });
     }
     Ok(false)
@@ -104,8 +109,7 @@ fn is_there(path: &Path) -> Result<bool, StateError> {
 
 /// Makes a whole file under another name and renames it: a crash leaves no half file, and no empty one.
 fn create(folder: &Folder, path: &Path, migrations: &[&str]) -> Result<(), StateError> {
-    let unusable =
-        |error: std::io::Error| StateError::Unusable { path: path.to_owned(), detail: error.to_string() };
+    let unusable = |error: std::io::Error| unusable(path, &error);
     let draft = path.with_extension("sqlite3-new");
     match fs::remove_file(&draft) {
         Err(error) if error.kind() != ErrorKind::NotFound => return Err(unusable(error)),
@@ -133,8 +137,7 @@ fn fill(draft: &Path, migrations: &[&str], id_key: &[u8]) -> rusqlite::Result<()
 
 /// Looks at the bytes before SQLite does: it would take an empty file for a new one.
 fn check_header(path: &Path, known: u32) -> Result<(), StateError> {
-    let unusable =
-        |error: std::io::Error| StateError::Unusable { path: path.to_owned(), detail: error.to_string() };
+    let unusable = |error: std::io::Error| unusable(path, &error);
     let mut header = Vec::with_capacity(HEADER_BYTES);
     let file = File::open(path).map_err(unusable)?;
     file.take(HEADER_BYTES as u64).read_to_end(&mut header).map_err(unusable)?;
@@ -162,12 +165,12 @@ fn connect(path: &Path, migrations: &[&str]) -> Result<(Connection, Saved), Stat
         return Err(StateError::Unusable { path: path.to_owned(), detail });
     }
     configure(&connection).map_err(opened)?;
+    let version = version(&connection, path, latest(migrations))?;
     check_whole(&connection, path)?;
-    let version: u32 =
-        connection.pragma_query_value(None, "user_version", |row| row.get(0)).map_err(opened)?;
     migrate(&mut connection, path, migrations, version).map_err(opened)?;
-    let saved = Saved::load(&connection).map_err(opened)?;
-    saved.enter_boot(&connection).map_err(opened)?;
+    let boot_id = boot_id().map_err(|error| unusable(path, &error))?;
+    let mut saved = Saved::load(&connection, &boot_id).map_err(opened)?;
+    saved.enter_boot(&mut connection, &boot_id).map_err(opened)?;
     let _ = connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, false).map_err(opened)?;
     Ok((connection, saved))
 }
@@ -181,6 +184,15 @@ fn configure(connection: &Connection) -> rusqlite::Result<()> {
     connection.pragma_update(None, "journal_size_limit", 4_194_304)?;
     connection.pragma_update(None, "cell_size_check", true)?;
     connection.pragma_update(None, "trusted_schema", false)
+}
+
+/// The version of the schema, log included: a newer hostpool that was killed may have left it there alone.
+fn version(connection: &Connection, path: &Path, known: u32) -> Result<u32, StateError> {
+    let found = connection.pragma_query_value(None, "user_version", |row| row.get(0));
+    match found.map_err(|error| StateError::of(path, &error))? {
+        found if found > known => Err(StateError::Newer { path: path.to_owned(), found, known }),
+        found => Ok(found),
+    }
 }
 
 fn check_whole(connection: &Connection, path: &Path) -> Result<(), StateError> {

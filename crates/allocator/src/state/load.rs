@@ -1,11 +1,13 @@
 //! What a state file held when it was opened.
 
 use std::collections::BTreeMap;
+use std::time::SystemTime;
 
-use rusqlite::{Connection, OptionalExtension, Result, Row};
+use rusqlite::{Connection, OptionalExtension, Result, Row, TransactionBehavior, params};
 
-use super::clock::boot_id;
-use super::record::{AnswerRecord, BudgetRecord, EntryKind, EntryRecord, ReservationRecord};
+use super::record::{
+    AnswerRecord, BudgetRecord, EntryKind, EntryRecord, ReservationRecord, ReservationState,
+};
 use super::rows;
 
 /// Everything that was kept.
@@ -32,7 +34,7 @@ pub struct Saved {
 }
 
 impl Saved {
-    pub(super) fn load(connection: &Connection) -> Result<Self> {
+    pub(super) fn load(connection: &Connection, boot_id: &str) -> Result<Self> {
         let (id_key, saved_boot): (Vec<u8>, Option<String>) =
             connection.query_row("SELECT id_key, boot_id FROM identity", [], |row| {
                 Ok((row.get(0)?, row.get(1)?))
@@ -49,7 +51,7 @@ impl Saved {
             last_reservation: last_number(connection, "reservation")?,
             last_entries,
             id_key,
-            same_boot: saved_boot.is_some() && saved_boot == boot_id(),
+            same_boot: saved_boot.as_deref() == Some(boot_id),
             ended_order: connection.query_row(
                 "SELECT ifnull(max(ended_order), 0) FROM reservation",
                 [],
@@ -58,12 +60,22 @@ impl Saved {
         })
     }
 
-    /// From here on the state belongs to this boot of the machine. Writes only when that is news.
-    pub(super) fn enter_boot(&self, connection: &Connection) -> Result<()> {
+    /// From here on the state belongs to this boot of the machine; with the same write every live reservation ends, since
+    /// no process outlives a boot: found live by a later start, it would go on. Writes only when the boot is news.
+    pub(super) fn enter_boot(&mut self, connection: &mut Connection, boot_id: &str) -> Result<()> {
         if self.same_boot {
             return Ok(());
         }
-        connection.execute("UPDATE identity SET boot_id = ?1", [boot_id()]).map(drop)
+        let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        transaction.execute("UPDATE identity SET boot_id = ?1", [boot_id])?;
+        let end = "UPDATE reservation SET state = ?2, ended_at_ms = ?3, ended_order = ?4 WHERE id = ?1";
+        let ended_at = rows::millis(SystemTime::now());
+        for live in self.reservations.iter().filter(|live| live.ended_at.is_none()) {
+            self.ended_order += 1;
+            let values = params![live.id, ReservationState::OwnerDied, ended_at, self.ended_order];
+            transaction.execute(end, values)?;
+        }
+        transaction.commit()
     }
 }
 

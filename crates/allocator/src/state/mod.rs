@@ -10,6 +10,7 @@ mod file;
 mod folder;
 mod load;
 mod migrations;
+mod place;
 mod record;
 mod rows;
 mod store;

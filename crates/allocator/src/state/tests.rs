@@ -222,6 +222,58 @@ fn a_file_of_a_newer_schema_is_refused() {
 }
 
 #[test]
+fn a_newer_schema_that_is_in_the_log_alone_is_refused_too() {
+    let folder = folder();
+    drop(open(&folder).unwrap());
+    let path = folder.path().join(FILE_NAME);
+    let newer = Connection::open(&path).unwrap();
+    let keep_log = rusqlite::config::DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE;
+    newer.set_db_config(keep_log, true).unwrap();
+    newer.execute_batch("PRAGMA user_version = 99; CREATE TABLE later (a)").unwrap();
+    drop(newer);
+    assert!(matches!(refused(&folder), StateError::Newer { found: 99, .. }));
+    assert!(matches!(refused(&folder), StateError::Newer { found: 99, .. }), "the log is there still");
+}
+
+#[test]
+fn a_new_boot_and_the_end_of_every_live_reservation_are_one_write() {
+    let folder = folder();
+    let (file, _) = open(&folder).unwrap();
+    let puts = [1, 2].map(|id| Change::PutReservation(Box::new(reservation(id, None))));
+    file.enqueue(puts.into()).wait().unwrap();
+    drop(file);
+    let other_boot = Connection::open(folder.path().join(FILE_NAME)).unwrap();
+    other_boot.execute_batch("UPDATE identity SET boot_id = 'another'").unwrap();
+    drop(other_boot);
+    let (first, saved) = open(&folder).unwrap();
+    assert_eq!(
+        (saved.same_boot, saved.reservations.iter().filter(|it| it.ended_at.is_none()).count()),
+        (false, 2)
+    );
+    drop(first);
+    let (_second, saved) = open(&folder).unwrap();
+    let states: Vec<_> = saved.reservations.iter().map(|it| (it.state, it.ended_at.is_some())).collect();
+    assert_eq!((saved.same_boot, states), (true, vec![(ReservationState::OwnerDied, true); 2]));
+}
+
+#[test]
+fn what_would_go_to_a_file_that_was_moved_or_deleted_is_refused() {
+    let moved: [fn(&Path); 3] = [
+        |folder| fs::remove_dir_all(folder).unwrap(),
+        |folder| fs::rename(folder.join(FILE_NAME), folder.join("away")).unwrap(),
+        |folder| fs::remove_file(folder.join("hostpool.sqlite3-wal")).unwrap(),
+    ];
+    for moved in moved {
+        let folder = folder();
+        let (file, _) = open(&folder).unwrap();
+        file.enqueue(vec![Change::PutBudget(budget("a"))]).wait().unwrap();
+        moved(folder.path());
+        let refused = file.enqueue(vec![Change::PutBudget(budget("b"))]).wait().unwrap_err();
+        assert!(refused.detail.contains("was moved or deleted"), "{refused}");
+    }
+}
+
+#[test]
 fn a_file_with_a_damaged_or_missing_page_is_refused() {
     let folder = folder();
     let (file, _) = open(&folder).unwrap();

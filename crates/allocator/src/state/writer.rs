@@ -2,13 +2,14 @@
 //! share one wait for the disk.
 
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 use std::thread::{self, JoinHandle};
 
 use rusqlite::{Connection, Result, Transaction, TransactionBehavior, params};
 
 use super::error::{NotSaved, SaveFailure};
+use super::place::Place;
 use super::record::{BudgetRecord, Change, EntryRecord, ReservationRecord};
 use super::rows::{millis, nanos};
 use super::store::Ticket;
@@ -33,9 +34,9 @@ struct Job {
 }
 
 impl Writer {
-    pub(super) fn start(connection: Connection, path: PathBuf, ended_order: u64) -> io::Result<Self> {
+    pub(super) fn start(connection: Connection, path: &Path, ended_order: u64) -> io::Result<Self> {
         let (jobs, inbox) = channel();
-        let pen = Pen { connection, path, ended_order };
+        let pen = Pen { connection, place: Place::of(path)?, ended_order };
         let thread =
             thread::Builder::new().name("hostpool-state".to_owned()).spawn(move || pen.write(&inbox))?;
         Ok(Self { jobs: Some(jobs), thread: Some(thread) })
@@ -73,7 +74,7 @@ impl Ticket {
 
 struct Pen {
     connection: Connection,
-    path: PathBuf,
+    place: Place,
     /// The place of the reservation that ended last among all that have.
     ended_order: u64,
 }
@@ -90,6 +91,12 @@ impl Pen {
 
     /// All in one transaction; should that fail, each in its own, so that one does not take the others with it.
     fn write_together(&mut self, jobs: Vec<Job>) {
+        if let Err(gone) = self.place.check() {
+            for job in jobs {
+                let _ = job.answer.send(Err(gone.clone()));
+            }
+            return;
+        }
         if jobs.len() > 1 && self.commit(jobs.iter().flat_map(|job| &job.changes)).is_ok() {
             for job in jobs {
                 let _ = job.answer.send(Ok(()));
@@ -97,7 +104,7 @@ impl Pen {
             return;
         }
         for job in jobs {
-            let outcome = self.commit(&job.changes).map_err(|error| NotSaved::of(&self.path, &error));
+            let outcome = self.commit(&job.changes).map_err(|error| NotSaved::of(self.place.path(), &error));
             let _ = job.answer.send(outcome);
         }
     }

@@ -64,7 +64,7 @@ impl Pair {
     }
 
     pub(crate) fn delete(&mut self, name: &'static str) {
-        let deleted = self.budgets.delete(name);
+        let deleted = self.budgets.delete(name, Vec::new());
         if name == "host" {
             return assert_invalid(&deleted, "name");
         }

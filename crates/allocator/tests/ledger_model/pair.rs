@@ -117,7 +117,7 @@ impl Pair {
             }
         }
         for name in self.model.named.keys() {
-            assert!(self.budgets.delete(name).is_ok(), "nothing holds it back");
+            assert!(self.budgets.delete(name, Vec::new()).is_ok(), "nothing holds it back");
         }
     }
 

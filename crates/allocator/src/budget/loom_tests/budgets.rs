@@ -30,7 +30,7 @@ fn a_charge_never_stands_on_a_deleted_budget() {
         let ledger = ledger_with_job();
         let deleting = {
             let ledger = Arc::clone(&ledger);
-            spawn(move || Budgets::unkept(ledger).delete(JOB))
+            spawn(move || Budgets::unkept(ledger).delete(JOB, Vec::new()))
         };
         let charge = ledger.charge(of_job(2));
         match deleting.join().unwrap() {
@@ -51,7 +51,7 @@ fn a_budget_of_the_same_name_starts_with_nothing_whoever_lets_go_meanwhile() {
         let first = ledger.charge(of_job(2)).unwrap().commit();
         let letting_go = spawn(move || drop(first));
         let budgets = Budgets::unkept(Arc::clone(&ledger));
-        let renewed = budgets.delete(JOB).is_ok();
+        let renewed = budgets.delete(JOB, Vec::new()).is_ok();
         let made = budgets.create(JOB, terms(2), false, None).is_ok();
         assert_eq!(made, renewed);
         letting_go.join().unwrap();
