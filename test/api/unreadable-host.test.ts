@@ -1,6 +1,6 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { expect, it, onTestFinished } from 'vitest';
+import { expect, it, onTestFinished, vi } from 'vitest';
 import { plainHost } from '../testkit/host-root.js';
 import { startServerForTest } from '../testkit/server.js';
 
@@ -28,8 +28,8 @@ it('a host that turns unreadable is a bug with its reason in the log, never an a
       query,
     ).toEqual(['INTERNAL_SERVER_ERROR']);
   }
-  const reasons = server.log.filter(({ msg }) => msg === 'bug').map(({ err }) => (err as Error).message);
-  expect(reasons).toEqual(operations.map(() => expect.stringContaining('meminfo')));
+  const reasons = () => server.log.filter(({ msg }) => msg === 'bug').map(({ err }) => (err as Error).message);
+  await vi.waitFor(() => expect(reasons()).toEqual(operations.map(() => expect.stringContaining('meminfo'))));
 
   writeFileSync(join(host.path, 'proc/meminfo'), healthy);
   const { createV4PagedPool } = await server.data(operations[3] as string);

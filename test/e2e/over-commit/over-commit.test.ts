@@ -54,7 +54,7 @@ describe('sixteen processes that ask for 1.5 times what their cgroup allows', ()
     expect(peak.bytes).toBeLessThanOrEqual(most);
     expect(peak.bytes).toBeGreaterThan(0.6 * LIMIT);
     expect(slowest).toBeLessThanOrEqual(FREED_WITHIN_MS);
-    expectEndsOf(clients, server.log);
+    await vi.waitFor(() => expectEndsOf(clients, server.log));
   });
 });
 
