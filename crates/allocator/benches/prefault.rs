@@ -12,10 +12,8 @@ use std::time::Instant;
 
 use hostpool_allocator::budget::HOST_BUDGET;
 use hostpool_allocator::host::HostRoot;
-use hostpool_allocator::memory::{
-    HostBuffer, HostBufferSpec, HostMemoryAllocator, MemoryWish, OnHugepageShortage,
-};
-use hostpool_allocator::{Backing, Bytes, NumaNode};
+use hostpool_allocator::memory::{HostBuffer, HostBufferSpec, HostMemoryAllocator, MemoryWish};
+use hostpool_allocator::{Backing, Bytes};
 use memmap2::{Advice, MmapOptions};
 use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
 
@@ -56,12 +54,7 @@ impl Drop for Hugepages {
 
 /// Seconds that `hostpool` takes on `threads` threads.
 fn hostpool(allocator: &HostMemoryAllocator, backing: Backing, bytes: u64, threads: u32) -> Outcome<f64> {
-    let memory = MemoryWish {
-        backing,
-        hugepage_size: Bytes::mebibytes(2),
-        on_hugepage_shortage: OnHugepageShortage::Fail,
-        node: NumaNode::Any,
-    };
+    let memory = MemoryWish::of(backing);
     let spec = HostBufferSpec {
         name: None,
         bytes: Bytes::new(bytes),

@@ -3,8 +3,9 @@
 use crate::backing::Backing;
 use crate::errno::Errno;
 use crate::host::HostError;
+use crate::node_set::NodeSet;
 use crate::state::NotSaved;
-use crate::units::{Bytes, NumaNode};
+use crate::units::Bytes;
 
 /// Which bound a request for memory met.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -40,6 +41,8 @@ pub enum HostBufferFailure {
     HostMemoryExhausted,
     /// The memory cgroup has less than asked.
     CgroupLimit,
+    /// This process may not lock that much (RLIMIT_MEMLOCK), and has no CAP_IPC_LOCK.
+    MemlockLimit,
     /// The kernel refused to hand out the pages.
     PrefaultFailed,
     /// The size, rounded up to whole pages, is above 2^53 - 1.
@@ -84,8 +87,8 @@ pub struct HostBufferAllocationFailed {
     pub requested_backing: Backing,
     /// The hugepage size wished; `None` for ordinary backings.
     pub hugepage_size: Option<Bytes>,
-    /// The node wished.
-    pub numa_node: NumaNode,
+    /// The nodes wished.
+    pub numa_nodes: NodeSet,
     /// What the kernel said, where a system call failed.
     pub errno: Option<Errno>,
     /// Hugepages the mappings take; `None` for ordinary backings.
@@ -148,7 +151,7 @@ pub enum Error {
     InsufficientHostMemory(Box<InsufficientHostMemory>),
     /// Memory that could not be made.
     #[error("UMBPHostMemAllocator.alloc({} bytes) failed (requested_backing=UMBPHostBufferBacking.{:?}, numa_node={}).",
-        .0.requested.get(), .0.requested_backing, .0.numa_node)]
+        .0.requested.get(), .0.requested_backing, .0.numa_nodes.single())]
     HostBufferAllocationFailed(#[source] Box<HostBufferAllocationFailed>),
     /// Not enough free slots now.
     #[error("Not enough free slots: need {need_size}, but only {available_slots} are free.")]

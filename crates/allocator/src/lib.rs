@@ -5,17 +5,12 @@
 //!
 //! ```
 //! use hostpool_allocator::host::HostRoot;
-//! use hostpool_allocator::memory::{HostBuffer, HostBufferSpec, HostMemoryAllocator, MemoryWish, OnHugepageShortage};
-//! use hostpool_allocator::{Backing, Bytes, NumaNode};
+//! use hostpool_allocator::memory::{HostBuffer, HostBufferSpec, HostMemoryAllocator, MemoryWish};
+//! use hostpool_allocator::{Backing, Bytes};
 //!
 //! # fn main() -> Result<(), hostpool_allocator::Error> {
 //! let allocator = HostMemoryAllocator::new(HostRoot::default(), Bytes::ZERO)?;
-//! let memory = MemoryWish {
-//!     backing: Backing::AnonymousShm,
-//!     hugepage_size: Bytes::mebibytes(2),
-//!     on_hugepage_shortage: OnHugepageShortage::Fail,
-//!     node: NumaNode::Any,
-//! };
+//! let memory = MemoryWish::of(Backing::AnonymousShm);
 //! let spec = HostBufferSpec { name: None, bytes: Bytes::mebibytes(8), memory, budget: "host".to_owned(), rank: None };
 //! let buffer = HostBuffer::allocate(&allocator, spec)?;
 //! buffer.memory().prefault()?;
@@ -40,6 +35,7 @@ pub mod memory;
 #[cfg(loom)]
 #[cfg(test)]
 mod model_host;
+mod node_set;
 pub mod pool;
 pub mod reservation;
 pub mod slots;
@@ -52,4 +48,5 @@ pub use errno::Errno;
 pub use error::{
     BudgetExceeded, Error, HostBufferAllocationFailed, HostBufferFailure, InsufficientHostMemory, MemoryLimit,
 };
+pub use node_set::NodeSet;
 pub use units::{Bytes, MAX_COUNT, NumaNode, base_page};

@@ -2,10 +2,11 @@
 
 use crate::budget::{Claimant, Demand, HOST_BUDGET, HostSource, Ledger, MemoryKind};
 use crate::host::{AdmissionReading, HostError, HugepagePool, MemInfo};
+use crate::node_set::NodeSet;
 use crate::sync::atomic::{AtomicU64, Ordering};
 use crate::sync::thread::{self, JoinHandle};
 use crate::sync::{Arc, Mutex, lock};
-use crate::units::{Bytes, NumaNode, base_page};
+use crate::units::{Bytes, base_page};
 
 /// The only hugepage size.
 pub(crate) const HUGE: Bytes = Bytes::mebibytes(2);
@@ -80,7 +81,7 @@ pub(crate) fn ordinary(count: u64) -> Demand {
         rank: None,
         claimant: Claimant::HostBuffer(None),
         kind: MemoryKind::Ordinary,
-        node: NumaNode::Any,
+        nodes: NodeSet::default(),
         requested: bytes,
         mapped: bytes,
     }

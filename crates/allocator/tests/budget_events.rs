@@ -10,7 +10,7 @@ use hostpool_allocator::budget::{
     HOST_BUDGET, HostSource, Ledger, MemoryKind, PendingCharge, Refusal,
 };
 use hostpool_allocator::host::{AdmissionReading, HostError, MemInfo};
-use hostpool_allocator::{Bytes, MemoryLimit, NumaNode};
+use hostpool_allocator::{Bytes, MemoryLimit, NodeSet};
 use proptest::prelude::*;
 
 const PAGE: u64 = 4096;
@@ -47,7 +47,7 @@ fn demand(budget: &str, rank: Option<u32>, pages: u64) -> Demand {
         rank,
         claimant: Claimant::Pool(format!("{pages} pages")),
         kind: MemoryKind::Ordinary,
-        node: NumaNode::Any,
+        nodes: NodeSet::default(),
         requested: Bytes::new(pages * PAGE - 1),
         mapped: Bytes::new(pages * PAGE),
     }

@@ -23,3 +23,5 @@ mod placement;
 mod refusals;
 #[path = "memory/round_trip.rs"]
 mod round_trip;
+#[path = "memory/wishes.rs"]
+mod wishes;

@@ -12,7 +12,7 @@ use hostpool_allocator::budget::{
 };
 use hostpool_allocator::host::{AdmissionReading, HostError, MemInfo};
 use hostpool_allocator::reservation::{Reservation, ReservationSpec, ReservationState, Reservations};
-use hostpool_allocator::{Backing, Bytes, Error, NumaNode};
+use hostpool_allocator::{Backing, Bytes, Error, NodeSet};
 use memmap2::MmapMut;
 
 const GIB: u64 = 1 << 30;
@@ -69,7 +69,7 @@ fn spec(bytes: u64) -> ReservationSpec {
         rank: None,
         claimant: Claimant::Reservation { holder: "engine".to_owned(), pid: None },
         kind: MemoryKind::Ordinary,
-        node: NumaNode::Any,
+        nodes: NodeSet::default(),
         requested: Bytes::new(bytes),
         mapped: Bytes::new(bytes),
     };

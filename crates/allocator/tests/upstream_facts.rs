@@ -4,12 +4,12 @@
 
 use hostpool_allocator::budget::HOST_BUDGET;
 use hostpool_allocator::host::HostRoot;
-use hostpool_allocator::memory::{HostMemoryAllocator, MemoryWish, OnHugepageShortage};
+use hostpool_allocator::memory::{HostMemoryAllocator, MemoryWish};
 use hostpool_allocator::pool::{Layout, LogicalHostPool, V4PagedHostPool, V4PagedPoolSpec};
 use hostpool_allocator::slots::SlotRange;
 use hostpool_allocator::{
     Backing, Bytes, Error, HostBufferAllocationFailed, HostBufferFailure, InsufficientHostMemory, MAX_COUNT,
-    MemoryLimit, NumaNode,
+    MemoryLimit, NodeSet, NumaNode,
 };
 
 fn range(start: u64, count: u64) -> SlotRange {
@@ -18,12 +18,7 @@ fn range(start: u64, count: u64) -> SlotRange {
 
 fn v4_pool() -> V4PagedHostPool {
     let allocator = HostMemoryAllocator::new(HostRoot::default(), Bytes::ZERO).unwrap();
-    let memory = MemoryWish {
-        backing: Backing::Anonymous,
-        hugepage_size: Bytes::mebibytes(2),
-        on_hugepage_shortage: OnHugepageShortage::Fail,
-        node: NumaNode::Any,
-    };
+    let memory = MemoryWish::of(Backing::Anonymous);
     let spec = V4PagedPoolSpec {
         name: "kv".to_owned(),
         layer_num: 1,
@@ -168,7 +163,7 @@ fn the_allocators_sentence_spells_each_backing_and_node() {
             mapped: Bytes::new(1_048_576),
             requested_backing: backing,
             hugepage_size: None,
-            numa_node: node,
+            numa_nodes: NodeSet::from(node),
             errno: None,
             hugepages_needed: None,
             hugepages_free: None,

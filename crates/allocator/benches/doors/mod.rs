@@ -11,7 +11,7 @@ use hostpool_allocator::host::{AdmissionReading, HostError, HostRoot, MemInfo};
 use hostpool_allocator::memory::HostMemoryAllocator;
 use hostpool_allocator::reservation::{KeptReservations, ReservationSpec, Reservations};
 use hostpool_allocator::state::{Forgetful, StateFile, Store};
-use hostpool_allocator::{Backing, Bytes, Error, NumaNode};
+use hostpool_allocator::{Backing, Bytes, Error, NodeSet};
 use tempfile::TempDir;
 
 pub(crate) type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
@@ -185,9 +185,9 @@ fn this_host() -> Outcome<HostMemoryAllocator> {
 /// A page: a hundred thousand of them fit this host.
 fn demand() -> Demand {
     let (budget, page) = (HOST_BUDGET.to_owned(), Bytes::new(PAGE));
-    let (kind, node) = (MemoryKind::Ordinary, NumaNode::Any);
+    let (kind, nodes) = (MemoryKind::Ordinary, NodeSet::default());
     let claimant = Claimant::HostBuffer(None);
-    Demand { budget, rank: None, claimant, kind, node, requested: page, mapped: page }
+    Demand { budget, rank: None, claimant, kind, nodes, requested: page, mapped: page }
 }
 
 fn spec() -> ReservationSpec {

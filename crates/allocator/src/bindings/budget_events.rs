@@ -164,7 +164,7 @@ fn js_event(event: budget::BudgetEvent) -> BudgetEvent {
             MemoryKind::Ordinary => None,
             MemoryKind::Hugepages(size) => Some(js_bytes(size)),
         },
-        numa_node: js_node(demand.node),
+        numa_node: js_node(demand.nodes.single()),
         requested_bytes: js_bytes(demand.requested),
         mapped_bytes: js_bytes(demand.mapped),
         available_bytes: quote.as_ref().map(|quote| js_bytes(quote.available)),

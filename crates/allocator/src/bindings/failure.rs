@@ -54,6 +54,8 @@ pub enum HostBufferFailure {
     HostMemoryExhausted,
     /// The memory cgroup has less than asked.
     CgroupLimit,
+    /// This process may not lock that much.
+    MemlockLimit,
     /// The kernel refused to hand out the pages.
     PrefaultFailed,
     /// The rounded size is above 2^53 - 1.
@@ -74,6 +76,7 @@ impl From<error::HostBufferFailure> for HostBufferFailure {
             error::HostBufferFailure::NumaNodeExhausted => Self::NumaNodeExhausted,
             error::HostBufferFailure::HostMemoryExhausted => Self::HostMemoryExhausted,
             error::HostBufferFailure::CgroupLimit => Self::CgroupLimit,
+            error::HostBufferFailure::MemlockLimit => Self::MemlockLimit,
             error::HostBufferFailure::PrefaultFailed => Self::PrefaultFailed,
             error::HostBufferFailure::SizeOverflow => Self::SizeOverflow,
             error::HostBufferFailure::Cancelled => Self::Cancelled,
@@ -146,6 +149,7 @@ pub enum Failure {
         requested_backing: super::memory::Backing,
         hugepage_size: Option<f64>,
         numa_node: f64,
+        numa_nodes: Vec<u32>,
         errno: Option<i32>,
         errno_name: Option<String>,
         hugepages_needed: Option<f64>,
@@ -282,7 +286,8 @@ fn allocation_failed(message: String, failed: HostBufferAllocationFailed) -> Fai
         mapped_bytes: js_bytes(failed.mapped),
         requested_backing: failed.requested_backing.into(),
         hugepage_size: failed.hugepage_size.map(js_bytes),
-        numa_node: super::memory::js_node(failed.numa_node),
+        numa_node: super::memory::js_node(failed.numa_nodes.single()),
+        numa_nodes: failed.numa_nodes.iter().collect(),
         errno: failed.errno.map(crate::Errno::code),
         errno_name: failed.errno.map(crate::Errno::name),
         hugepages_needed: failed.hugepages_needed.map(js),

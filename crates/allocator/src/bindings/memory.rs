@@ -4,7 +4,7 @@ use napi_derive::napi;
 
 use super::number::{js, js_bytes};
 use crate::backing;
-use crate::memory::{HostMemory, OnHugepageShortage as CoreOnShortage};
+use crate::memory::{self, HostMemory, OnHugepageShortage as CoreOnShortage};
 use crate::units::NumaNode;
 
 /// The four kinds of mapping.
@@ -60,6 +60,58 @@ impl From<OnHugepageShortage> for CoreOnShortage {
     }
 }
 
+/// How NUMA nodes are meant.
+#[napi(string_enum)]
+pub enum NumaPolicy {
+    /// These and no other.
+    Bind,
+    /// This one first.
+    Preferred,
+    /// A page of each in turn.
+    Interleave,
+}
+
+impl NumaPolicy {
+    fn of(policy: &memory::NumaPolicy) -> Self {
+        match policy {
+            memory::NumaPolicy::Any | memory::NumaPolicy::Bind(_) => Self::Bind,
+            memory::NumaPolicy::Preferred(_) => Self::Preferred,
+            memory::NumaPolicy::Interleave(_) => Self::Interleave,
+        }
+    }
+}
+
+/// What is wished of transparent hugepages.
+#[napi(string_enum)]
+pub enum TransparentHugepages {
+    /// As the kernel is set up.
+    Default,
+    /// Wherever the kernel allows them.
+    Always,
+    /// Never.
+    Never,
+}
+
+impl From<TransparentHugepages> for memory::TransparentHugepages {
+    fn from(wish: TransparentHugepages) -> Self {
+        match wish {
+            TransparentHugepages::Default => Self::Default,
+            TransparentHugepages::Always => Self::Always,
+            TransparentHugepages::Never => Self::Never,
+        }
+    }
+}
+
+impl From<memory::TransparentHugepages> for TransparentHugepages {
+    fn from(wish: memory::TransparentHugepages) -> Self {
+        match wish {
+            memory::TransparentHugepages::Default => Self::Default,
+            memory::TransparentHugepages::Always => Self::Always,
+            memory::TransparentHugepages::Never => Self::Never,
+        }
+    }
+}
+
 /// Bytes on one node.
 #[napi(object)]
 pub struct NodeBytes {
@@ -86,8 +138,18 @@ pub struct MemoryPlacement {
     pub mapped_bytes: f64,
     /// How many mappings.
     pub mappings: u32,
-    /// The node bound to; -1 for any.
+    /// The node asked for; -1 for any, and for several.
     pub numa_node: f64,
+    /// How the nodes are meant.
+    pub numa_policy: NumaPolicy,
+    /// The nodes, as the kernel was told.
+    pub numa_nodes: Vec<u32>,
+    /// What was wished of transparent hugepages.
+    pub transparent_hugepages: TransparentHugepages,
+    /// Bytes on transparent hugepages; asked of the kernel once everything is faulted in.
+    pub transparent_hugepage_bytes: Option<f64>,
+    /// Whether it is never swapped out.
+    pub locked: bool,
     /// Asked of the kernel once everything is faulted in.
     pub bytes_by_node: Option<Vec<NodeBytes>>,
 }
@@ -124,7 +186,12 @@ pub(super) fn placement(memory: &HostMemory) -> MemoryPlacement {
         alignment: js_bytes(placement.alignment),
         mapped_bytes: js_bytes(placement.mapped),
         mappings: placement.mappings,
-        numa_node: js_node(placement.node),
+        numa_node: js_node(placement.numa.named().single()),
+        numa_policy: NumaPolicy::of(&placement.numa),
+        numa_nodes: placement.numa.named().iter().collect(),
+        transparent_hugepages: placement.transparent_hugepages.into(),
+        transparent_hugepage_bytes: memory.transparent_huge_bytes().map(js_bytes),
+        locked: placement.locked,
         bytes_by_node: nodes,
     }
 }

@@ -12,6 +12,7 @@ mod host;
 mod host_buffer;
 mod logical_pool;
 mod memory;
+mod nodes;
 mod number;
 mod off_loop;
 mod paged_pool;

@@ -199,6 +199,10 @@ impl ReservationSpec {
             hugepage_size: self.hugepage_size,
             on_hugepage_shortage: OnHugepageShortage::Fail,
             numa_node: self.numa_node,
+            numa_policy: None,
+            numa_nodes: None,
+            transparent_hugepages: None,
+            lock_memory: None,
         };
         let request = MemoryRequest {
             budget: self.budget,
@@ -245,7 +249,7 @@ fn js_reservation(reservation: reservation::Reservation) -> ReservationReading {
             MemoryKind::Ordinary => None,
             MemoryKind::Hugepages(size) => Some(js_bytes(size)),
         },
-        numa_node: super::memory::js_node(demand.node),
+        numa_node: super::memory::js_node(demand.nodes.single()),
         holder: reservation.spec.holder,
         pid: reservation.spec.pid,
         state: reservation.state.into(),

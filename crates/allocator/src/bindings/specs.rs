@@ -2,12 +2,13 @@
 
 use napi_derive::napi;
 
-use super::memory::{Backing, OnHugepageShortage};
+use super::memory::{Backing, NumaPolicy, OnHugepageShortage, TransparentHugepages};
+use super::nodes::numa;
 use super::number::{bytes, count, small};
 use crate::error::Error;
 use crate::memory;
 use crate::pool;
-use crate::units::{Bytes, NumaNode};
+use crate::units::Bytes;
 
 /// How layers and pages are interleaved.
 #[napi(string_enum)]
@@ -39,8 +40,16 @@ pub struct MemoryWish {
     pub hugepage_size: Option<f64>,
     /// What to do when there are not enough of those.
     pub on_hugepage_shortage: OnHugepageShortage,
-    /// The node to bind to; -1 for any.
+    /// The node asked for; -1 for any.
     pub numa_node: f64,
+    /// How the nodes are meant; `Bind` when left out.
+    pub numa_policy: Option<NumaPolicy>,
+    /// The nodes asked for, when they are several: instead of `numaNode`.
+    pub numa_nodes: Option<Vec<f64>>,
+    /// What is wished of transparent hugepages; `Default` when left out.
+    pub transparent_hugepages: Option<TransparentHugepages>,
+    /// Whether it must never be swapped out; `false` when left out.
+    pub lock_memory: Option<bool>,
 }
 
 /// What a V4 paged pool should be.
@@ -95,11 +104,14 @@ const DEFAULT_HUGEPAGE: Bytes = Bytes::mebibytes(2);
 impl MemoryWish {
     pub(super) fn check(self) -> Result<memory::MemoryWish, Error> {
         let hugepage_size = self.hugepage_size.map(|size| bytes("memory.hugepage_size", size)).transpose()?;
+        let numa = numa(self.numa_node, self.numa_policy, self.numa_nodes)?;
         Ok(memory::MemoryWish {
             backing: self.backing.into(),
             hugepage_size: hugepage_size.unwrap_or(DEFAULT_HUGEPAGE),
             on_hugepage_shortage: self.on_hugepage_shortage.into(),
-            node: node(self.numa_node)?,
+            numa,
+            transparent_hugepages: self.transparent_hugepages.map(Into::into).unwrap_or_default(),
+            lock: self.lock_memory.unwrap_or(false),
         })
     }
 }
@@ -140,14 +152,4 @@ impl LogicalPoolSpec {
 
 pub(super) fn rank(rank: Option<f64>) -> Result<Option<u32>, Error> {
     rank.map(|rank| small("rank", rank, u32::MAX)).transpose()
-}
-
-fn node(node: f64) -> Result<NumaNode, Error> {
-    if node == -1.0 {
-        return Ok(NumaNode::Any);
-    }
-    let known = small("memory.numa_node", node, i32::MAX.unsigned_abs());
-    known.map(NumaNode::Node).map_err(|_| {
-        Error::invalid("memory.numa_node", format!("must be -1 for any node, or a node's number, got {node}"))
-    })
 }

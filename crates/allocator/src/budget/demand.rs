@@ -1,6 +1,7 @@
-//! A question to the ledger: may this much memory, of this kind, on this node, be promised?
+//! A question to the ledger: may this much memory, of this kind, on these nodes, be promised?
 
-use crate::units::{Bytes, NumaNode};
+use crate::node_set::NodeSet;
+use crate::units::Bytes;
 
 /// Which pages a charge takes. The two are never mixed: hugepages are outside MemAvailable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -38,8 +39,8 @@ pub struct Demand {
     pub claimant: Claimant,
     /// Ordinary pages or hugepages of a size.
     pub kind: MemoryKind,
-    /// The node bound to.
-    pub node: NumaNode,
+    /// The nodes bound to: these and no other serve it. None: any may.
+    pub nodes: NodeSet,
     /// The bytes asked for, before rounding.
     pub requested: Bytes,
     /// What the mappings take, each rounded up to whole pages.

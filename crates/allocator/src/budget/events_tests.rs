@@ -2,7 +2,7 @@
 
 use super::super::{Claimant, MemoryKind};
 use super::*;
-use crate::units::NumaNode;
+use crate::node_set::NodeSet;
 
 fn demand(budget: &str) -> Arc<Demand> {
     Arc::new(Demand {
@@ -10,7 +10,7 @@ fn demand(budget: &str) -> Arc<Demand> {
         rank: None,
         claimant: Claimant::HostBuffer(None),
         kind: MemoryKind::Ordinary,
-        node: NumaNode::Any,
+        nodes: NodeSet::default(),
         requested: Bytes::new(1),
         mapped: Bytes::new(4096),
     })

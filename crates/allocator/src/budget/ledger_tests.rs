@@ -6,6 +6,7 @@ use super::super::demand::Claimant;
 use super::*;
 use crate::error::MemoryLimit;
 use crate::host::{HugepagePool, MemInfo, NodeMemInfo, NodeMemory};
+use crate::node_set::NodeSet;
 use crate::units::NumaNode;
 
 const GIB: u64 = 1 << 30;
@@ -65,7 +66,7 @@ fn ordinary(bytes: u64) -> Demand {
         rank: None,
         claimant: Claimant::HostBuffer(None),
         kind: MemoryKind::Ordinary,
-        node: NumaNode::Any,
+        nodes: NodeSet::default(),
         requested: Bytes::new(bytes),
         mapped: Bytes::new(bytes),
     }
@@ -329,7 +330,7 @@ fn hugepages_bound_to_a_node_stay_promised_there_until_they_are_faulted_in() {
     let ledger = two_nodes([10, 10], 8);
     let bound = |pages: u64| Demand {
         kind: MemoryKind::Hugepages(Bytes::new(HUGE)),
-        node: NumaNode::Node(0),
+        nodes: NodeSet::from(NumaNode::Node(0)),
         ..ordinary(pages * HUGE)
     };
     let first = ledger.charge(bound(8)).unwrap().commit();
@@ -344,7 +345,7 @@ fn hugepages_bound_to_a_node_stay_promised_there_until_they_are_faulted_in() {
 fn reservations_of_others_that_no_other_node_can_serve_are_kept_on_the_node() {
     let ledger = two_nodes([10, 2], 6);
     let kind = MemoryKind::Hugepages(Bytes::new(HUGE));
-    let demand = Demand { kind, node: NumaNode::Node(0), ..ordinary(HUGE) };
+    let demand = Demand { kind, nodes: NodeSet::from(NumaNode::Node(0)), ..ordinary(HUGE) };
     assert_eq!(
         ledger.quote(&demand).unwrap().hugepages_free,
         Some(6),

@@ -10,11 +10,14 @@ use crate::units::Bytes;
 ///
 /// Ordinary memory shows once it is faulted in: until then it is still inside MemAvailable and its node's MemFree.
 /// Hugepages show in the machine's figures once they are mapped, since the kernel then counts them as reserved; but it
-/// reserves for the whole machine, so a node's figures show them only once they are faulted in.
+/// reserves for the whole machine, so a node's figures show them only once they are faulted in. What is bound to several
+/// nodes may come from any of them, so it is promised on each in full.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Promises {
     machine: Sums<MemoryKind>,
     nodes: Sums<(MemoryKind, u32)>,
+    /// As `nodes` over all nodes, with what is bound to several of them once.
+    bound: Sums<MemoryKind>,
 }
 
 /// How much of a charge shows in the host's own figures.
@@ -22,7 +25,7 @@ pub(super) struct Promises {
 pub(super) struct Shown {
     /// In those of the machine.
     pub(super) machine: Bytes,
-    /// In those of the node it is bound to.
+    /// In those of the nodes it is bound to.
     pub(super) node: Bytes,
 }
 
@@ -39,15 +42,18 @@ impl Promises {
 
     /// Promised of a kind by charges bound to any node.
     pub(super) fn bound(&self, kind: MemoryKind) -> Bytes {
-        self.nodes.0.range((kind, 0)..=(kind, u32::MAX)).map(|(_, bytes)| *bytes).sum()
+        self.bound.get(&kind)
     }
 
     /// `demand` shows as `now` instead of `before`.
     pub(super) fn show(&mut self, demand: &Demand, before: Shown, now: Shown) {
         let hidden = |shown| demand.mapped.saturating_sub(shown);
         self.machine.replace(demand.kind, hidden(before.machine), hidden(now.machine));
-        if let Some(node) = demand.node.id() {
+        for node in demand.nodes.iter() {
             self.nodes.replace((demand.kind, node), hidden(before.node), hidden(now.node));
+        }
+        if !demand.nodes.is_empty() {
+            self.bound.replace(demand.kind, hidden(before.node), hidden(now.node));
         }
     }
 
@@ -58,6 +64,7 @@ impl Promises {
             rest.machine.replace(*kind, *bytes, Bytes::ZERO);
             if let Some(node) = node.id() {
                 rest.nodes.replace((*kind, node), *bytes, Bytes::ZERO);
+                rest.bound.replace(*kind, *bytes, Bytes::ZERO);
             }
         }
         rest

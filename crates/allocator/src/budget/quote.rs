@@ -5,6 +5,7 @@ use super::demand::{Demand, MemoryKind};
 use super::promises::Promises;
 use crate::error::MemoryLimit;
 use crate::host::{AdmissionReading, HugepagePool, NodeMemory};
+use crate::node_set::NodeSet;
 use crate::units::{Bytes, base_page};
 
 /// What the ledger answers to a [`Demand`]: every figure is the one the decision used.
@@ -20,7 +21,7 @@ pub struct Quote {
     pub limited_by: MemoryLimit,
     /// Hugepages the demand takes; `None` on ordinary pages.
     pub hugepages_needed: Option<u64>,
-    /// Hugepages free, unreserved and unpromised (on the node, for a bound demand); `None` on ordinary pages.
+    /// Hugepages free, unreserved and unpromised (on its nodes, for a bound demand); `None` on ordinary pages.
     pub hugepages_free: Option<u64>,
 }
 
@@ -75,7 +76,7 @@ impl Figures<'_> {
         let (limited_by, available) = self.tightest(demand, rank);
         let hugepages_free = match demand.kind {
             MemoryKind::Ordinary => None,
-            MemoryKind::Hugepages(size) => Some(self.hugepages_free(size, demand.node.id())),
+            MemoryKind::Hugepages(size) => Some(self.hugepages_free(size, &demand.nodes)),
         };
         Quote {
             requested: demand.requested,
@@ -127,22 +128,23 @@ impl Figures<'_> {
         let share = self.account.share(rank).filter(|_| shared);
         let share = left(MemoryLimit::RankShare, share, self.account.charged_to(rank));
         let size = left(MemoryLimit::BudgetCap, self.account.size, self.account.charged);
-        let node = demand.node.id().map(|node| (MemoryLimit::NumaNode, self.on_node(demand.kind, node)));
+        let nodes = (!demand.nodes.is_empty())
+            .then(|| (MemoryLimit::NumaNode, self.on_nodes(demand.kind, &demand.nodes)));
         let machine = match demand.kind {
             MemoryKind::Ordinary => self.ordinary(),
             MemoryKind::Hugepages(size) => {
-                (MemoryLimit::Hugepages, size.saturating_mul(self.hugepages_free(size, None)))
+                (MemoryLimit::Hugepages, size.saturating_mul(self.hugepages_on_machine(size)))
             }
         };
         let budgets = [share, size, self.under_host_cap()].into_iter().filter(|_| !self.restoring);
-        let specific_first = budgets.chain([node, Some(machine)]);
+        let specific_first = budgets.chain([nodes, Some(machine)]);
         specific_first.flatten().fold(None, tighter).unwrap_or(machine)
     }
 
-    fn on_node(&self, kind: MemoryKind, node: u32) -> Bytes {
+    fn on_nodes(&self, kind: MemoryKind, nodes: &NodeSet) -> Bytes {
         match kind {
-            MemoryKind::Ordinary => self.ordinary_on(node),
-            MemoryKind::Hugepages(size) => size.saturating_mul(self.hugepages_on(size, node)),
+            MemoryKind::Ordinary => nodes.iter().map(|node| self.ordinary_on(node)).sum(),
+            MemoryKind::Hugepages(size) => size.saturating_mul(self.hugepages_on(size, nodes)),
         }
     }
 
@@ -151,26 +153,33 @@ impl Figures<'_> {
         Bytes::new(bindable).saturating_sub(self.promises.on(MemoryKind::Ordinary, node))
     }
 
-    /// Pages of `size` that a new mapping could still take, on `node` when given.
-    fn hugepages_free(&self, size: Bytes, node: Option<u32>) -> u64 {
-        let promised = self.promises.of(MemoryKind::Hugepages(size)).whole_units(size);
-        let machine = self.host.hugepage_pool(size.get()).map_or(0, HugepagePool::usable_pages);
-        let machine = machine.saturating_sub(promised);
-        node.map_or(machine, |node| machine.min(self.hugepages_on(size, node)))
+    /// Pages of `size` that a new mapping could still take, on `nodes` when there are any.
+    fn hugepages_free(&self, size: Bytes, nodes: &NodeSet) -> u64 {
+        let machine = self.hugepages_on_machine(size);
+        if nodes.is_empty() { machine } else { machine.min(self.hugepages_on(size, nodes)) }
     }
 
-    /// What the node has free, less what is promised there, less the reservations of others that the other nodes cannot
+    fn hugepages_on_machine(&self, size: Bytes) -> u64 {
+        let promised = self.promises.of(MemoryKind::Hugepages(size)).whole_units(size);
+        let usable = self.host.hugepage_pool(size.get()).map_or(0, HugepagePool::usable_pages);
+        usable.saturating_sub(promised)
+    }
+
+    /// What the nodes have free, less what is promised there, less the reservations of others that the other nodes cannot
     /// serve: the kernel reserves for the whole machine and says of no page where it will come from.
-    fn hugepages_on(&self, size: Bytes, node: u32) -> u64 {
+    fn hugepages_on(&self, size: Bytes, nodes: &NodeSet) -> u64 {
         let kind = MemoryKind::Hugepages(size);
         let free_on = |node: &NodeMemory| node.hugepage_pool(size.get()).map_or(0, |pool| pool.free_pages);
-        let elsewhere = self.host.nodes.iter().filter(|other| other.id != node).map(free_on);
+        let elsewhere = self.host.nodes.iter().filter(|other| !nodes.contains(other.id)).map(free_on);
         let elsewhere = elsewhere.fold(0, u64::saturating_add);
         let reserved = self.host.hugepage_pool(size.get()).map_or(0, |pool| pool.reserved_pages);
         let of_others = reserved.saturating_sub(self.promises.bound(kind).whole_units(size));
-        let promised = self.promises.on(kind, node).whole_units(size);
-        let free = self.host.node(node).map_or(0, free_on);
-        free.saturating_sub(promised).saturating_sub(of_others.saturating_sub(elsewhere))
+        let unpromised = |node| {
+            let promised = self.promises.on(kind, node).whole_units(size);
+            self.host.node(node).map_or(0, free_on).saturating_sub(promised)
+        };
+        let free = nodes.iter().map(unpromised).fold(0, u64::saturating_add);
+        free.saturating_sub(of_others.saturating_sub(elsewhere))
     }
 
     fn less_promised(&self, bytes: Bytes) -> Bytes {

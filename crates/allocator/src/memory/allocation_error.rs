@@ -3,7 +3,7 @@
 use crate::backing::Backing;
 use crate::budget::Quote;
 use crate::error::{Error, HostBufferAllocationFailed, HostBufferFailure, MemoryLimit};
-use crate::units::MAX_COUNT;
+use crate::units::{MAX_COUNT, NumaNode};
 
 /// Why there is no memory. The callers put their own sentence to it.
 #[derive(Debug)]
@@ -54,11 +54,18 @@ impl AllocationError {
         };
         match failure.reason {
             HostBufferFailure::NumaNodeOffline => Error::invalid(
-                "memory.numa_node",
+                if failure.numa_nodes.single() == NumaNode::Any {
+                    "memory.numa_nodes"
+                } else {
+                    "memory.numa_node"
+                },
                 format!("must be -1 or one of {:?}", failure.online_numa_nodes),
             ),
             HostBufferFailure::HugepageSizeUnsupported => {
                 Error::invalid("memory.hugepage_size", "must be a size that the kernel has a pool of")
+            }
+            HostBufferFailure::MemlockLimit => {
+                Error::invalid("memory.lock_memory", "must be false: this process may not lock that much")
             }
             _ => Error::invalid(
                 "memory",

@@ -7,6 +7,7 @@ use super::attempt::Attempt;
 use super::headroom::InFlight;
 use super::host_memory::HostMemory;
 use super::ladder::{make_on_ladder, quote_on_ladder};
+use super::policy::NumaPolicy;
 use super::quota::Quota;
 use super::request::MemoryRequest;
 use crate::backing::Backing;
@@ -14,7 +15,7 @@ use crate::budget::{Demand, HostSource, Ledger, Quote};
 use crate::error::{Error, HostBufferFailure};
 use crate::host::{AdmissionReading, HostError, HostReader, HostReading, HostRoot};
 use crate::sync::{Arc, Mutex, lock};
-use crate::units::{Bytes, NumaNode};
+use crate::units::Bytes;
 
 pub use group::RequestGroup;
 
@@ -82,7 +83,7 @@ impl HostMemoryAllocator {
     /// INVALID_ARGUMENT for a wish that this host does not know, or a size whose rounding overflows; an unreadable host.
     pub fn demand(&self, request: &MemoryRequest) -> Result<Demand, Error> {
         // Only a node or a size of hugepages is something to know of a host.
-        let plain = request.wish.node == NumaNode::Any && !request.wish.backing.is_hugetlb();
+        let plain = request.wish.numa == NumaPolicy::Any && !request.wish.backing.is_hugetlb();
         if plain && let Some(demand) = request.demand(request.wish.backing) {
             return Ok(demand);
         }

@@ -3,17 +3,20 @@
 use super::allocation_error::{AllocationError, Shortage};
 use super::headroom::InFlight;
 use super::host_memory::{Held, HostMemory, Placement};
+use super::memlock::lockable;
+use super::policy::NumaPolicy;
 use super::quota::Permit;
 use super::request::{MemoryRequest, OnHugepageShortage};
 use super::sys::{Region, sealed_memfd};
 use super::tally::Tally;
+use super::wishes::{apply, locks};
 use crate::backing::Backing;
 use crate::budget::{Demand, PendingCharge, Refusal};
 use crate::errno::Errno;
 use crate::error::{HostBufferAllocationFailed, HostBufferFailure};
 use crate::host::AdmissionReading;
 use crate::sync::Arc;
-use crate::units::Bytes;
+use crate::units::{Bytes, MAX_COUNT};
 
 /// One rung of the ladder: a request on a certain backing.
 #[derive(Clone, Copy)]
@@ -30,17 +33,29 @@ impl Attempt<'_> {
         self.request.demand(self.backing).ok_or_else(|| self.failed(HostBufferFailure::SizeOverflow, None))
     }
 
-    /// Whether this host has the node and the hugepage size.
+    /// Whether this host has the nodes and the hugepage size, and lets this process lock that much.
     pub(super) fn check_wish(&self) -> Result<(), HostBufferFailure> {
         let nodes = self.online_nodes();
-        if self.request.wish.node.id().is_some_and(|node| !nodes.contains(&node)) {
+        if self.request.wish.numa.named().iter().any(|node| !nodes.contains(&node)) {
             return Err(HostBufferFailure::NumaNodeOffline);
         }
         let size = self.request.hugepage_size(self.backing);
         if size.is_some_and(|size| self.host.hugepage_pool(size.get()).is_none()) {
             return Err(HostBufferFailure::HugepageSizeUnsupported);
         }
+        if locks(&self.request.wish, self.backing) && lockable().is_some_and(|left| self.mapped() > left) {
+            return Err(HostBufferFailure::MemlockLimit);
+        }
         Ok(())
+    }
+
+    fn mapped(&self) -> Bytes {
+        self.request.demand(self.backing).map_or(Bytes::new(MAX_COUNT), |demand| demand.mapped)
+    }
+
+    /// The wish's, over the nodes that have memory where it names none.
+    fn policy(&self) -> NumaPolicy {
+        self.request.wish.numa.clone().over(|| self.online_nodes().into_iter().collect())
     }
 
     pub(super) fn map(
@@ -50,12 +65,11 @@ impl Attempt<'_> {
         in_flight: Arc<InFlight>,
     ) -> Result<HostMemory, AllocationError> {
         let (file, regions) = self.regions().map_err(|errno| self.failed(self.reason(errno), Some(errno)))?;
-        if let Some(node) = self.request.wish.node.id() {
-            let bound = regions.iter().try_for_each(|region| region.bind(node));
-            bound.map_err(|errno| self.failed(HostBufferFailure::NumaBindDenied, Some(errno)))?;
-        }
+        let policy = self.policy();
+        apply(&self.request.wish, &policy, self.backing, &regions)
+            .map_err(|(reason, errno)| self.failed(reason, Some(errno)))?;
         let charge = charge.commit();
-        let placement = self.placement(charge.mapped());
+        let placement = self.placement(charge.mapped(), policy);
         let held = Held { regions, tally: Tally::of(file, charge), permit, in_flight };
         Ok(HostMemory::new(self.request.clone(), self.online_nodes(), placement, held))
     }
@@ -79,7 +93,7 @@ impl Attempt<'_> {
         Ok((Some(file), regions))
     }
 
-    fn placement(&self, mapped: Bytes) -> Placement {
+    fn placement(&self, mapped: Bytes, numa: NumaPolicy) -> Placement {
         Placement {
             requested_backing: self.request.wish.backing,
             actual_backing: self.backing,
@@ -87,7 +101,9 @@ impl Attempt<'_> {
             alignment: self.request.page(self.backing),
             mapped,
             mappings: self.request.mapping_count,
-            node: self.request.wish.node,
+            numa,
+            transparent_hugepages: self.request.wish.transparent_hugepages,
+            locked: self.request.wish.lock,
         }
     }
 

@@ -6,8 +6,9 @@
 
 use crate::error::HostBufferFailure;
 use crate::host::{AdmissionReading, HostReader, HostRoot, NodeMemory};
+use crate::node_set::NodeSet;
 use crate::sync::{Arc, Condvar, Mutex, lock, wait};
-use crate::units::{Bytes, NumaNode};
+use crate::units::Bytes;
 
 /// What stays free of the host's reserve: the kernel's watermarks and everyone's small change.
 const MARGIN: Bytes = Bytes::mebibytes(128);
@@ -27,8 +28,8 @@ pub(super) struct InFlight {
 pub(super) enum Headroom {
     /// Hugepages: reserved by the mapping, ordinary memory is not touched.
     Reserved,
-    /// Ordinary pages from the node, or from anywhere.
-    Ordinary(NumaNode, Arc<InFlight>),
+    /// Ordinary pages from these nodes alone, or from anywhere when there are none.
+    Ordinary(NodeSet, Arc<InFlight>),
 }
 
 /// Leave to fault in a piece; given back when dropped.
@@ -45,7 +46,7 @@ impl InFlight {
     /// Near the limit a piece waits for those in flight to land, since they show in the figures only in part.
     fn enter(
         &self,
-        node: NumaNode,
+        nodes: &NodeSet,
         piece: Bytes,
         machine: impl Fn() -> Result<AdmissionReading, HostBufferFailure>,
     ) -> Result<Leave<'_>, HostBufferFailure> {
@@ -53,7 +54,7 @@ impl InFlight {
         loop {
             let wanted = in_flight.saturating_add(piece);
             let tables = Bytes::new(wanted.get() / PAGE_TABLE_PART);
-            match admit(&machine()?, node, wanted.saturating_add(tables), self.margin) {
+            match admit(&machine()?, nodes, wanted.saturating_add(tables), self.margin) {
                 Ok(()) => break,
                 Err(refusal) if *in_flight == Bytes::ZERO => return Err(refusal),
                 Err(_) => in_flight = wait(&self.landed, in_flight),
@@ -75,7 +76,7 @@ impl Headroom {
     pub(super) fn admit(&self, piece: Bytes) -> Result<Leave<'_>, HostBufferFailure> {
         match self {
             Self::Reserved => Ok(Leave(None)),
-            Self::Ordinary(node, in_flight) => in_flight.enter(*node, piece, machine),
+            Self::Ordinary(nodes, in_flight) => in_flight.enter(nodes, piece, machine),
         }
     }
 }
@@ -95,7 +96,7 @@ fn machine() -> Result<AdmissionReading, HostBufferFailure> {
 /// A node keeps a margin of its own ([`NodeMemory::bindable_bytes`]), the same that the ledger keeps.
 fn admit(
     machine: &AdmissionReading,
-    node: NumaNode,
+    nodes: &NodeSet,
     bytes: Bytes,
     margin: Bytes,
 ) -> Result<(), HostBufferFailure> {
@@ -108,7 +109,8 @@ fn admit(
         return Err(HostBufferFailure::CgroupLimit);
     }
     let on_node = |node| machine.node(node).map_or(0, NodeMemory::bindable_bytes);
-    if node.id().is_some_and(|node| Bytes::new(on_node(node)) < bytes) {
+    let on_nodes = nodes.iter().map(on_node).fold(0, u64::saturating_add);
+    if !nodes.is_empty() && Bytes::new(on_nodes) < bytes {
         return Err(HostBufferFailure::NumaNodeExhausted);
     }
     Ok(())
@@ -124,7 +126,7 @@ mod loom_tests {
     /// Faults in two pages of a machine that has four, page tables included, with never more than three held.
     fn fault_in(in_flight: &InFlight, host: &ModelHost, held: &Held) {
         let machine = || host.read().map_err(|_| HostBufferFailure::System);
-        let leave = in_flight.enter(NumaNode::Any, pages(2), machine).unwrap();
+        let leave = in_flight.enter(&NodeSet::default(), pages(2), machine).unwrap();
         held.take(2);
         held.give_back(2);
         drop(leave);
@@ -176,7 +178,7 @@ mod tests {
 
     #[test]
     fn each_limit_refuses_by_its_own_name() {
-        let (any, node_0) = (NumaNode::Any, NumaNode::Node(0));
+        let (any, node_0) = (&NodeSet::default(), &NodeSet::from_iter([0]));
         let refusal = |machine, node| admit(&machine, node, Bytes::new(8), Bytes::new(2)).err();
         assert_eq!(refusal(machine(10, 10, 0), any), None, "equal is enough, and the node is not asked");
         assert_eq!(refusal(machine(9, 10, 10), any), Some(HostBufferFailure::HostMemoryExhausted));
@@ -184,7 +186,7 @@ mod tests {
         assert_eq!(refusal(machine(10, 10, 8), node_0), None, "the node's margin is in its figure already");
         assert_eq!(refusal(machine(10, 10, 7), node_0), Some(HostBufferFailure::NumaNodeExhausted));
         assert_eq!(
-            refusal(machine(10, 10, 10), NumaNode::Node(7)),
+            refusal(machine(10, 10, 10), &NodeSet::from_iter([7])),
             Some(HostBufferFailure::NumaNodeExhausted)
         );
     }
@@ -203,7 +205,7 @@ mod tests {
     #[test]
     fn a_piece_that_has_landed_is_in_flight_no_more() {
         let in_flight = InFlight::beside(Bytes::ZERO);
-        let headroom = Headroom::Ordinary(NumaNode::Any, Arc::clone(&in_flight));
+        let headroom = Headroom::Ordinary(NodeSet::default(), Arc::clone(&in_flight));
         let leave = headroom.admit(Bytes::new(4096)).unwrap();
         assert_eq!(*lock(&in_flight.bytes), Bytes::new(4096));
         drop(leave);

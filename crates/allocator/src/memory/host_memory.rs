@@ -3,7 +3,9 @@
 use std::sync::OnceLock;
 
 use super::headroom::{Headroom, InFlight};
-use super::numa::{NodeBytes, bytes_by_node};
+use super::landing::Landing;
+use super::numa::NodeBytes;
+use super::policy::{NumaPolicy, TransparentHugepages};
 use super::prefault::{Prefault, PrefaultError, usable_cpus};
 use super::progress::{PrefaultProgress, Progress};
 use super::quota::Permit;
@@ -15,7 +17,7 @@ use crate::errno::Errno;
 use crate::error::Error;
 use crate::sync::atomic::{AtomicBool, Ordering};
 use crate::sync::{Arc, Mutex, RwLock, lock, read, write};
-use crate::units::{Bytes, NumaNode};
+use crate::units::Bytes;
 
 /// The wish and the outcome, apart.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,8 +34,12 @@ pub struct Placement {
     pub mapped: Bytes,
     /// How many mappings.
     pub mappings: u32,
-    /// The node bound to.
-    pub node: NumaNode,
+    /// The nodes that serve it, as the kernel was told.
+    pub numa: NumaPolicy,
+    /// What was wished of transparent hugepages.
+    pub transparent_hugepages: TransparentHugepages,
+    /// Whether it is never swapped out.
+    pub locked: bool,
 }
 
 impl Placement {
@@ -54,7 +60,7 @@ pub struct HostMemory {
     cancelled: AtomicBool,
     /// Held by the one prefault that is at work.
     prefaulting: Mutex<()>,
-    nodes: OnceLock<Option<Vec<NodeBytes>>>,
+    landing: OnceLock<Landing>,
     held: RwLock<Option<Held>>,
 }
 
@@ -84,7 +90,7 @@ impl HostMemory {
             placement,
             cancelled: AtomicBool::new(false),
             prefaulting: Mutex::new(()),
-            nodes: OnceLock::new(),
+            landing: OnceLock::new(),
             held: RwLock::new(Some(held)),
         }
     }
@@ -110,7 +116,14 @@ impl HostMemory {
     /// Where the pages are, once a prefault is done; `None` before, and where the kernel does not tell.
     #[must_use]
     pub fn bytes_by_node(&self) -> Option<&[NodeBytes]> {
-        self.nodes.get()?.as_deref()
+        self.landing.get()?.nodes.as_deref()
+    }
+
+    /// What of it is on transparent hugepages, once a prefault is done; `None` before, on a hugetlb backing, and where the
+    /// kernel does not tell (before Linux 6.7).
+    #[must_use]
+    pub fn transparent_huge_bytes(&self) -> Option<Bytes> {
+        self.landing.get()?.transparent_huge
     }
 
     /// Faults everything in and blocks until that is done, by this call or one before it. When it fails, everything is
@@ -144,7 +157,7 @@ impl HostMemory {
             return Ok(());
         }
         let page = self.placement.alignment;
-        let ordinary = || Headroom::Ordinary(self.placement.node, Arc::clone(&held.in_flight));
+        let ordinary = || Headroom::Ordinary(self.placement.numa.strict(), Arc::clone(&held.in_flight));
         let hugetlb = self.placement.actual_backing.is_hugetlb();
         let prefault = Prefault {
             regions: &held.regions,
@@ -156,7 +169,7 @@ impl HostMemory {
             cancelled: &self.cancelled,
         };
         prefault.run()?;
-        self.nodes.get_or_init(|| bytes_by_node(&held.regions, page));
+        self.landing.get_or_init(|| Landing::of(&held.regions, page, hugetlb));
         Ok(())
     }
 

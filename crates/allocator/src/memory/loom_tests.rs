@@ -5,8 +5,9 @@ use std::os::unix::fs::MetadataExt;
 
 use super::headroom::InFlight;
 use super::host_memory::{Held, HostMemory, Placement};
+use super::policy::NumaPolicy;
 use super::quota::Quota;
-use super::request::{MemoryRequest, MemoryWish, OnHugepageShortage};
+use super::request::{MemoryRequest, MemoryWish};
 use super::sys::{Region, sealed_memfd};
 use super::tally::Tally;
 use crate::backing::Backing;
@@ -15,7 +16,7 @@ use crate::error::{Error, HostBufferFailure};
 use crate::model_host::{ModelHost, ordinary, pages, spawn};
 use crate::sync::Arc;
 use crate::sync::thread::JoinHandle;
-use crate::units::{Bytes, NumaNode, base_page};
+use crate::units::{Bytes, base_page};
 
 /// Mapped memory, the ledger it is charged to, and the file that knows how much of it is faulted in.
 struct Bench {
@@ -45,19 +46,14 @@ fn mapped(seen_by_tally: fn(File) -> Option<File>) -> Bench {
     let file = sealed_memfd(pages(2).get(), None).unwrap();
     let region = |at: u64| Region::of_file(&file, at * page.get(), length, None).unwrap();
     let regions = vec![region(0), region(1)];
-    let wish = MemoryWish {
-        backing: Backing::AnonymousShmHugetlb,
-        hugepage_size: page,
-        on_hugepage_shortage: OnHugepageShortage::Fail,
-        node: NumaNode::Any,
-    };
+    let wish = MemoryWish { hugepage_size: page, ..MemoryWish::of(Backing::AnonymousShmHugetlb) };
     let request = MemoryRequest {
         budget: HOST_BUDGET.to_owned(),
         rank: None,
         claimant: Claimant::HostBuffer(None),
         mapping_bytes: page,
         mapping_count: 2,
-        wish,
+        wish: wish.clone(),
     };
     let placement = Placement {
         requested_backing: wish.backing,
@@ -66,7 +62,9 @@ fn mapped(seen_by_tally: fn(File) -> Option<File>) -> Bench {
         alignment: page,
         mapped: pages(2),
         mappings: 2,
-        node: NumaNode::Any,
+        numa: NumaPolicy::Any,
+        transparent_hugepages: wish.transparent_hugepages,
+        locked: false,
     };
     let held = Held {
         regions,

@@ -10,23 +10,28 @@ mod buffer;
 mod headroom;
 mod host_memory;
 mod ladder;
+mod landing;
 #[cfg(loom)]
 #[cfg(test)]
 mod loom_tests;
+mod memlock;
 mod numa;
 mod pieces;
+mod policy;
 mod prefault;
 mod progress;
 mod quota;
 mod request;
 mod sys;
 mod tally;
+mod wishes;
 
 pub use allocation_error::{AllocationError, Shortage};
 pub use allocator::{HostMemoryAllocator, RequestGroup};
 pub use buffer::{HostBuffer, HostBufferSpec};
 pub use host_memory::{HostMemory, Placement};
 pub use numa::NodeBytes;
+pub use policy::{NumaPolicy, TransparentHugepages};
 pub(crate) use prefault::usable_cpus;
 pub use progress::PrefaultProgress;
 pub use request::{MemoryRequest, MemoryWish, OnHugepageShortage};

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::sys::Region;
 use crate::units::Bytes;
 
-/// Larger memory is sampled at this many evenly spaced pages; smaller memory is asked page by page.
+/// Larger memory is sampled at this many pages, one in each of as many even stretches; smaller memory is asked page by page.
 const MAX_SAMPLES: usize = 4096;
 
 /// Bytes on one NUMA node.
@@ -24,11 +24,20 @@ pub(super) fn bytes_by_node(regions: &[Region], page: Bytes) -> Option<Vec<NodeB
     let pages: usize = regions.iter().map(|region| region.length() / page).sum();
     let step = pages.div_ceil(MAX_SAMPLES).max(1);
     let mut samples = BTreeMap::<u32, u64>::new();
-    for index in (0..pages).step_by(step) {
+    for (nth, start) in (0..pages).step_by(step).enumerate() {
+        let index = pages.min(start.saturating_add(step)).saturating_sub(1).min(start + spread(nth, step));
         *samples.entry(node_of(regions, page, index)?).or_default() += 1;
     }
     let total = u64::try_from(pages.checked_mul(page)?).ok()?;
     Some(shares(&samples, total))
+}
+
+/// Which page of the `nth` stretch of `step` pages is asked: another one in each, or pages that take turns between nodes
+/// would all be found on one.
+fn spread(nth: usize, step: usize) -> usize {
+    /// 2^32 divided by the golden ratio: multiples of it are spread evenly.
+    const GOLDEN: usize = 0x9E37_79B9;
+    (nth.wrapping_mul(GOLDEN) >> 16) % step
 }
 
 /// The node of the `index`-th page of all regions, which have the same length.
@@ -66,6 +75,12 @@ mod tests {
             shares,
             [NodeBytes { node: 0, bytes: Bytes::new(33) }, NodeBytes { node: 1, bytes: Bytes::new(67) }]
         );
+    }
+
+    #[test]
+    fn samples_are_spread_over_pages_that_take_turns() {
+        let odd = (0..MAX_SAMPLES).filter(|nth| (nth * 64 + spread(*nth, 64)) % 2 == 1).count();
+        assert!((MAX_SAMPLES * 45 / 100..MAX_SAMPLES * 55 / 100).contains(&odd), "{odd}");
     }
 
     #[test]

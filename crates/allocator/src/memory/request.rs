@@ -1,10 +1,11 @@
 //! What is wished of the host memory allocator.
 
+use super::policy::{NumaPolicy, TransparentHugepages};
 use crate::backing::Backing;
 use crate::budget::{Claimant, Demand, MemoryKind};
 use crate::errno::Errno;
 use crate::error::{HostBufferAllocationFailed, HostBufferFailure};
-use crate::units::{Bytes, MAX_COUNT, NumaNode, base_page};
+use crate::units::{Bytes, MAX_COUNT, base_page};
 
 /// What to do when there are not enough hugepages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,7 +17,7 @@ pub enum OnHugepageShortage {
 }
 
 /// How memory should be made.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MemoryWish {
     /// The kind of mapping.
     pub backing: Backing,
@@ -24,8 +25,27 @@ pub struct MemoryWish {
     pub hugepage_size: Bytes,
     /// What to do when there are not enough of those.
     pub on_hugepage_shortage: OnHugepageShortage,
-    /// The node to bind to.
-    pub node: NumaNode,
+    /// Which nodes serve it.
+    pub numa: NumaPolicy,
+    /// Whether ordinary pages should be transparent hugepages.
+    pub transparent_hugepages: TransparentHugepages,
+    /// Whether it must never be swapped out. Hugetlb backings never are.
+    pub lock: bool,
+}
+
+impl MemoryWish {
+    /// Memory of that backing, with 2 MiB hugepages or none, from whichever node.
+    #[must_use]
+    pub fn of(backing: Backing) -> Self {
+        Self {
+            backing,
+            hugepage_size: Bytes::mebibytes(2),
+            on_hugepage_shortage: OnHugepageShortage::Fail,
+            numa: NumaPolicy::Any,
+            transparent_hugepages: TransparentHugepages::Default,
+            lock: false,
+        }
+    }
 }
 
 /// Memory wanted: `mapping_count` mappings of `mapping_bytes` each.
@@ -78,7 +98,7 @@ impl MemoryRequest {
             rank: self.rank,
             claimant: self.claimant.clone(),
             kind: self.hugepage_size(backing).map_or(MemoryKind::Ordinary, MemoryKind::Hugepages),
-            node: self.wish.node,
+            nodes: self.wish.numa.strict(),
             requested: self.requested(),
             mapped,
         })
@@ -98,7 +118,7 @@ impl MemoryRequest {
             mapped: demand.as_ref().map_or(Bytes::new(MAX_COUNT), |demand| demand.mapped),
             requested_backing: self.wish.backing,
             hugepage_size: self.hugepage_size(self.wish.backing),
-            numa_node: self.wish.node,
+            numa_nodes: self.wish.numa.named(),
             errno,
             hugepages_needed: demand.as_ref().and_then(Demand::hugepages),
             hugepages_free: None,

@@ -13,10 +13,9 @@ use std::os::fd::{AsRawFd, FromRawFd};
 use std::ptr::NonNull;
 
 use crate::errno::Errno;
+use crate::node_set::NodeSet;
 use crate::units::{Bytes, base_page};
 
-/// `MPOL_BIND`: strictly the given nodes (linux/mempolicy.h).
-const MPOL_BIND: c_ulong = 2;
 /// `MPOL_F_NODE`: answer with a node (linux/mempolicy.h).
 const MPOL_F_NODE: c_ulong = 1;
 /// `MPOL_F_ADDR`: ask about an address (linux/mempolicy.h).
@@ -26,12 +25,73 @@ const MAX_NODES: usize = 1024;
 /// The kernel reads one bit less than it is told (get_nodes in mm/mempolicy.c).
 const MAX_NODE_ARGUMENT: c_ulong = 1025;
 const MASK_WORD_BITS: usize = c_ulong::BITS as usize;
+type NodeMask = [c_ulong; MAX_NODES / MASK_WORD_BITS];
 /// `MAP_HUGE_SHIFT` = `MFD_HUGE_SHIFT`: where log2 of the hugepage size goes in the flags (asm-generic/hugetlb_encode.h).
 const HUGE_SHIFT: u32 = 26;
+
+/// `PAGEMAP_SCAN`: `_IOWR('f', 16, struct pm_scan_arg)` (linux/fs.h).
+const PAGEMAP_SCAN: libc::Ioctl = 0xC060_6610_u32 as libc::Ioctl;
+/// `PAGE_IS_HUGE` (linux/fs.h).
+const PAGE_IS_HUGE: u64 = 1 << 6;
+
+/// `struct page_region` (linux/fs.h).
+#[derive(Clone, Copy, Default)]
+#[repr(C)]
+struct PageRange {
+    start: u64,
+    end: u64,
+    categories: u64,
+}
+
+/// `struct pm_scan_arg` (linux/fs.h).
+#[derive(Default)]
+#[repr(C)]
+struct PagemapScan {
+    size: u64,
+    flags: u64,
+    start: u64,
+    end: u64,
+    walk_end: u64,
+    vector: u64,
+    vector_length: u64,
+    max_pages: u64,
+    category_inverted: u64,
+    category_mask: u64,
+    category_anyof_mask: u64,
+    return_mask: u64,
+}
+
+impl PagemapScan {
+    /// Looks for hugepages in a range of addresses, and tells of runs of them in `found`.
+    fn of_hugepages(range: Range<u64>, found: &mut [PageRange]) -> Result<Self, Errno> {
+        Ok(Self {
+            size: u64::try_from(size_of::<Self>()).map_err(|_| Errno::new(libc::EINVAL))?,
+            start: range.start,
+            end: range.end,
+            vector: address_of(found.as_mut_ptr().cast())?,
+            vector_length: u64::try_from(found.len()).map_err(|_| Errno::new(libc::EINVAL))?,
+            category_mask: PAGE_IS_HUGE,
+            return_mask: PAGE_IS_HUGE,
+            ..Self::default()
+        })
+    }
+}
 
 /// What one munmap takes. The kernel holds the lock of the address space until the pages are freed, and every other
 /// thread that maps memory waits for it.
 const UNMAP_STEP: usize = 4 << 20;
+
+/// How a mapping's nodes are meant (linux/mempolicy.h).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(i32)]
+pub(crate) enum Mode {
+    /// `MPOL_PREFERRED`: the given node first.
+    Preferred = 1,
+    /// `MPOL_BIND`: strictly the given nodes.
+    Bind = 2,
+    /// `MPOL_INTERLEAVE`: a page of each in turn.
+    Interleave = 3,
+}
 
 /// One mapping, readable and writable, not inherited by a forked child, unmapped when dropped.
 #[derive(Debug)]
@@ -107,16 +167,70 @@ impl Region {
         ok(unsafe { libc::madvise(start, range.len(), advice) })
     }
 
-    /// Binds the whole mapping strictly to `node`; before anything is faulted in (mbind(2)).
-    pub(crate) fn bind(&self, node: u32) -> Result<(), Errno> {
-        let mask = node_mask(node)?;
-        let (start, mask, no_flags) = (self.start.as_ptr(), mask.as_ptr(), 0 as c_ulong);
+    /// Has `nodes` serve the whole mapping; before anything is faulted in (mbind(2)). EINVAL when the kernel takes fewer
+    /// of them than it was told (it passes over nodes that are offline or outside the cpuset).
+    pub(crate) fn place(&self, mode: Mode, nodes: &NodeSet) -> Result<(), Errno> {
+        let asked = node_mask(nodes)?;
+        let (start, mask, no_flags) = (self.start.as_ptr(), asked.as_ptr(), 0 as c_ulong);
+        let mode = mode as c_ulong;
         // SAFETY: the range is this mapping, and the mask outlives the call and has MAX_NODES bits, as many as the
         // kernel reads for MAX_NODE_ARGUMENT.
         let answer = unsafe {
-            libc::syscall(libc::SYS_mbind, start, self.length, MPOL_BIND, mask, MAX_NODE_ARGUMENT, no_flags)
+            libc::syscall(libc::SYS_mbind, start, self.length, mode, mask, MAX_NODE_ARGUMENT, no_flags)
         };
-        ok_long(answer)
+        ok_long(answer)?;
+        if self.nodes()? == asked { Ok(()) } else { Err(Errno::new(libc::EINVAL)) }
+    }
+
+    /// The nodes of the mapping's policy (get_mempolicy(2)).
+    fn nodes(&self) -> Result<NodeMask, Errno> {
+        let mut mask: NodeMask = [0; MAX_NODES / MASK_WORD_BITS];
+        let no_mode: *mut c_int = std::ptr::null_mut();
+        let (start, mask_out) = (self.start.as_ptr(), mask.as_mut_ptr());
+        let bits = MAX_NODE_ARGUMENT - 1;
+        // SAFETY: the mask is live and has MAX_NODES bits, as many as the kernel is told; the mode may be null; the
+        // address is ours, and asking for a policy faults nothing in.
+        let answer =
+            unsafe { libc::syscall(libc::SYS_get_mempolicy, no_mode, mask_out, bits, start, MPOL_F_ADDR) };
+        ok_long(answer)?;
+        Ok(mask)
+    }
+
+    /// Has the kernel use transparent hugepages where it can, or never, for the whole mapping (madvise(2)). EINVAL on a
+    /// kernel without them.
+    pub(crate) fn use_transparent_hugepages(&self, use_them: bool) -> Result<(), Errno> {
+        self.advise(0..self.length, if use_them { libc::MADV_HUGEPAGE } else { libc::MADV_NOHUGEPAGE })
+    }
+
+    /// Locks each page into memory once it is faulted in (mlock2(2)). ENOMEM or EPERM beyond RLIMIT_MEMLOCK.
+    pub(crate) fn lock_on_fault(&self) -> Result<(), Errno> {
+        let start: *const c_void = self.start.as_ptr().cast();
+        // SAFETY: the range is this mapping, and locking changes no byte of it.
+        ok(unsafe { libc::mlock2(start, self.length, libc::MLOCK_ONFAULT) })
+    }
+
+    /// Bytes of `range` that are mapped by hugepages now, transparent ones included (PAGEMAP_SCAN, Linux 6.7);
+    /// `pagemap` is `/proc/self/pagemap`. Blocks for the time the kernel walks the page tables.
+    pub(crate) fn huge_bytes(&self, pagemap: &File, range: Range<usize>) -> Result<usize, Errno> {
+        let start = address_of(self.address(&range)?)?;
+        let end = start.checked_add(u64::try_from(range.len()).map_err(|_| Errno::new(libc::EFAULT))?);
+        let end = end.ok_or(Errno::new(libc::EFAULT))?;
+        let (mut from, mut bytes) = (start, 0);
+        while from < end {
+            let mut found = [PageRange::default(); 64];
+            let mut scan = PagemapScan::of_hugepages(from..end, &mut found)?;
+            // SAFETY: `scan` is a live pm_scan_arg of the size it says, and its vector is `found`, which lives as long and
+            // has as many elements as it says; the kernel writes nothing else.
+            let answer = unsafe { libc::ioctl(pagemap.as_raw_fd(), PAGEMAP_SCAN, &raw mut scan) };
+            ok(answer.min(0))?;
+            let count = usize::try_from(answer).unwrap_or(0);
+            bytes += found.iter().take(count).map(|pages| pages.end.saturating_sub(pages.start)).sum::<u64>();
+            if scan.walk_end <= from {
+                break;
+            }
+            from = scan.walk_end;
+        }
+        usize::try_from(bytes).map_err(|_| Errno::new(libc::EOVERFLOW))
     }
 
     /// The node that holds the page at `offset`; faults the page in when it is not there (get_mempolicy(2)).
@@ -217,12 +331,18 @@ fn huge_flag(size: Bytes) -> u32 {
     size.get().trailing_zeros() << HUGE_SHIFT
 }
 
-fn node_mask(node: u32) -> Result<[c_ulong; MAX_NODES / MASK_WORD_BITS], Errno> {
-    let node = usize::try_from(node).map_err(|_| Errno::new(libc::EINVAL))?;
+fn node_mask(nodes: &NodeSet) -> Result<NodeMask, Errno> {
     let mut mask = [0; MAX_NODES / MASK_WORD_BITS];
-    let word = mask.get_mut(node / MASK_WORD_BITS).ok_or(Errno::new(libc::EINVAL))?;
-    *word = 1 << (node % MASK_WORD_BITS);
+    for node in nodes.iter() {
+        let node = usize::try_from(node).map_err(|_| Errno::new(libc::EINVAL))?;
+        let word = mask.get_mut(node / MASK_WORD_BITS).ok_or(Errno::new(libc::EINVAL))?;
+        *word |= 1 << (node % MASK_WORD_BITS);
+    }
     Ok(mask)
+}
+
+fn address_of(pointer: *mut c_void) -> Result<u64, Errno> {
+    u64::try_from(pointer.addr()).map_err(|_| Errno::new(libc::EFAULT))
 }
 
 fn ok(answer: c_int) -> Result<(), Errno> {
@@ -277,7 +397,8 @@ mod tests {
     fn binding_to_a_node_that_is_absent_is_einval() {
         let region = Region::anonymous(MIB, None).unwrap();
         for absent in [63, 1000, u32::MAX] {
-            assert_eq!(region.bind(absent), Err(Errno::new(libc::EINVAL)), "node {absent}");
+            let nodes = NodeSet::from_iter([0, absent]);
+            assert_eq!(region.place(Mode::Bind, &nodes), Err(Errno::new(libc::EINVAL)), "node {absent}");
         }
     }
 }

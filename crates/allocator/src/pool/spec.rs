@@ -83,7 +83,7 @@ impl V4PagedPoolSpec {
             claimant: Claimant::Pool(self.name.clone()),
             mapping_bytes,
             mapping_count: self.layout.mapping_count(&shape),
-            wish: self.memory,
+            wish: self.memory.clone(),
         })
     }
 

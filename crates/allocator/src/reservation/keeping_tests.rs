@@ -8,10 +8,11 @@ use crate::backing::Backing;
 use crate::budget::{Claimant, Demand, HOST_BUDGET, HostSource, Ledger, MemoryKind};
 use crate::error::Error;
 use crate::host::{AdmissionReading, HostError, MemInfo};
+use crate::node_set::NodeSet;
 use crate::reservation::{KeptReservations, ReservationSpec, Reservations};
 use crate::state::{NotSaved, SaveFailure, Store};
 use crate::sync::{Arc, Mutex, lock};
-use crate::units::{Bytes, NumaNode};
+use crate::units::Bytes;
 
 type Answer = SyncSender<Result<(), NotSaved>>;
 
@@ -97,7 +98,7 @@ fn spec() -> ReservationSpec {
         rank: None,
         claimant,
         kind: MemoryKind::Ordinary,
-        node: NumaNode::Any,
+        nodes: NodeSet::default(),
         requested: bytes,
         mapped: bytes,
     };

@@ -196,7 +196,8 @@ impl Process {
 
 impl Tie {
     fn of(holder: &Holder, demand: &Demand) -> Self {
-        let Demand { kind, node, mapped, .. } = *demand;
+        let Demand { kind, mapped, .. } = *demand;
+        let node = demand.nodes.single();
         Self { baseline: holder.baseline(), kind, node, mapped, held: true, shown: Bytes::ZERO }
     }
 

@@ -5,7 +5,7 @@ use std::process::{Child, Command};
 
 use super::*;
 use crate::budget::{Claimant, HOST_BUDGET};
-use crate::units::NumaNode;
+use crate::node_set::NodeSet;
 
 const MIB: u64 = 1 << 20;
 
@@ -37,7 +37,7 @@ fn at(bytes: u64) -> Resident {
 fn demand(kind: MemoryKind) -> Demand {
     let (budget, bytes) = (HOST_BUDGET.to_owned(), Bytes::mebibytes(1));
     let claimant = Claimant::HostBuffer(None);
-    Demand { budget, rank: None, claimant, kind, node: NumaNode::Any, requested: bytes, mapped: bytes }
+    Demand { budget, rank: None, claimant, kind, nodes: NodeSet::default(), requested: bytes, mapped: bytes }
 }
 
 /// Ties a reservation of 1 MiB to a process that has faulted in so much.

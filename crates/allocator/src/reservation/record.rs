@@ -4,6 +4,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use crate::backing::Backing;
 use crate::budget::{Claimant, Demand, MemoryKind};
+use crate::node_set::NodeSet;
 use crate::state::{ProcessRecord, ReservationRecord, ReservationState, since_boot};
 use crate::units::Bytes;
 
@@ -74,7 +75,7 @@ impl Reservation {
                 MemoryKind::Ordinary => None,
                 MemoryKind::Hugepages(size) => Some(size),
             },
-            node: demand.node,
+            node: demand.nodes.single(),
             holder: holder.clone(),
             pid: self.spec.pid,
             process: tied_to,
@@ -95,7 +96,7 @@ impl Reservation {
             rank: record.rank,
             claimant: Claimant::Reservation { holder: holder.clone(), pid },
             kind: record.hugepage_size.map_or(MemoryKind::Ordinary, MemoryKind::Hugepages),
-            node: record.node,
+            nodes: NodeSet::from(record.node),
             requested: bytes,
             mapped,
         };

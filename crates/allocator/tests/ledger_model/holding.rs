@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use hostpool_allocator::budget::{Charge, Claimant, Demand, MemoryKind, PendingCharge, Refusal};
 use hostpool_allocator::reservation::{Reservation, ReservationSpec, ReservationState};
-use hostpool_allocator::{Backing, Bytes, Error, MemoryLimit, NumaNode};
+use hostpool_allocator::{Backing, Bytes, Error, MemoryLimit};
 
 use super::model::Live;
 use super::pair::Pair;
@@ -218,7 +218,7 @@ fn demand(ask: &Ask) -> Demand {
         rank: ask.rank,
         claimant: Claimant::HostBuffer(None),
         kind: ask.huge.map_or(MemoryKind::Ordinary, |_| MemoryKind::Hugepages(Bytes::new(ask.page()))),
-        node: ask.node.map_or(NumaNode::Any, NumaNode::Node),
+        nodes: ask.nodes.iter().copied().collect(),
         requested: Bytes::new(ask.requested()),
         mapped: Bytes::new(ask.mapped()),
     }

@@ -23,7 +23,7 @@ impl Model {
         // A limit that ends inside a page holds that page, for one who asks for no more than the limit.
         let last_page = available.div_ceil(page()) * page();
         let fits = ask.mapped() <= available || (ask.requested() <= available && ask.mapped() <= last_page);
-        let hugepages_free = ask.huge.map(|size| self.hugepages_free(weather, size, ask.node));
+        let hugepages_free = ask.huge.map(|size| self.hugepages_free(weather, size, ask.nodes));
         Answer { limited_by, available, hugepages_free, fits }
     }
 
@@ -40,13 +40,13 @@ impl Model {
             limits.push((MemoryLimit::BudgetCap, size.saturating_sub(self.charged_to(ask.budget))));
         }
         limits.extend(self.left_of_host_cap(weather).map(|left| (MemoryLimit::BudgetCap, left)));
-        if let Some(node) = ask.node {
-            limits.push((MemoryLimit::NumaNode, self.on_node(weather, ask.huge, node)));
+        if !ask.nodes.is_empty() {
+            limits.push((MemoryLimit::NumaNode, self.on_nodes(weather, ask.huge, ask.nodes)));
         }
         limits.push(match ask.huge {
             None => self.ordinary(weather),
             Some(size) => {
-                (MemoryLimit::Hugepages, self.hugepages_free(weather, size, None) * HUGE[size] * page())
+                (MemoryLimit::Hugepages, self.hugepages_free(weather, size, &[]) * HUGE[size] * page())
             }
         });
         limits
@@ -81,39 +81,43 @@ impl Model {
     }
 
     fn hidden_on_nodes(&self, huge: Option<usize>, on: impl Fn(u32) -> bool) -> u64 {
-        let bound = self.live.iter().filter(|live| live.ask.huge == huge && live.ask.node.is_some_and(&on));
+        let is_there = |live: &&Live| live.ask.huge == huge && live.ask.nodes.iter().any(|node| on(*node));
+        let bound = self.live.iter().filter(is_there);
         bound.map(Live::hidden_on_node).sum()
     }
 
-    fn on_node(&self, weather: &Weather, huge: Option<usize>, id: u32) -> u64 {
+    fn on_nodes(&self, weather: &Weather, huge: Option<usize>, nodes: &[u32]) -> u64 {
         match huge {
-            Some(size) => self.hugepages_on(weather, size, id) * HUGE[size] * page(),
-            None => {
-                let node = weather.nodes.get(usize::try_from(id).unwrap());
-                let takeable = node.map_or(0, |node| (node.free + node.file).saturating_sub(node.total / 64));
-                takeable.saturating_sub(self.hidden_on_nodes(None, |on| on == id))
-            }
+            Some(size) => self.hugepages_on(weather, size, nodes) * HUGE[size] * page(),
+            None => nodes.iter().map(|id| self.ordinary_on(weather, *id)).sum(),
         }
     }
 
-    /// Pages of a size that a new mapping can count on, on a node when one is named.
-    fn hugepages_free(&self, weather: &Weather, size: usize, node: Option<u32>) -> u64 {
+    fn ordinary_on(&self, weather: &Weather, id: u32) -> u64 {
+        let node = weather.nodes.get(usize::try_from(id).unwrap());
+        let takeable = node.map_or(0, |node| (node.free + node.file).saturating_sub(node.total / 64));
+        takeable.saturating_sub(self.hidden_on_nodes(None, |on| on == id))
+    }
+
+    /// Pages of a size that a new mapping can count on, on nodes when some are named.
+    fn hugepages_free(&self, weather: &Weather, size: usize, nodes: &[u32]) -> u64 {
         let (free, reserved) = weather.hugepages[size];
         let promised = self.hidden(|live| live.ask.huge == Some(size)) / (HUGE[size] * page());
         let machine = free.saturating_sub(reserved).saturating_sub(promised);
-        node.map_or(machine, |node| machine.min(self.hugepages_on(weather, size, node)))
+        if nodes.is_empty() { machine } else { machine.min(self.hugepages_on(weather, size, nodes)) }
     }
 
     /// Those free there, less those promised there and not faulted in, less what others have reserved and the other
     /// nodes cannot serve.
-    fn hugepages_on(&self, weather: &Weather, size: usize, id: u32) -> u64 {
+    fn hugepages_on(&self, weather: &Weather, size: usize, nodes: &[u32]) -> u64 {
         let hidden = |on: &dyn Fn(u32) -> bool| self.hidden_on_nodes(Some(size), on) / (HUGE[size] * page());
         let free_on = |node: &Node| node.hugepages[size];
-        let here = usize::try_from(id).unwrap();
-        let free = weather.nodes.get(here).map_or(0, free_on);
+        let free = |id: u32| weather.nodes.get(usize::try_from(id).unwrap()).map_or(0, free_on);
+        let here: u64 = nodes.iter().map(|id| free(*id)).sum();
         let all: u64 = weather.nodes.iter().map(free_on).sum();
         let of_others = weather.hugepages[size].1.saturating_sub(hidden(&|_| true));
-        let not_served_elsewhere = of_others.saturating_sub(all - free);
-        free.saturating_sub(hidden(&|on| on == id)).saturating_sub(not_served_elsewhere)
+        let not_served_elsewhere = of_others.saturating_sub(all - here);
+        let unpromised: u64 = nodes.iter().map(|id| free(*id).saturating_sub(hidden(&|on| on == *id))).sum();
+        unpromised.saturating_sub(not_served_elsewhere)
     }
 }

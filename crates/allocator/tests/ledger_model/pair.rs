@@ -103,13 +103,13 @@ impl Pair {
         assert!(self.ledger.budgets().unwrap().iter().all(|budget| budget.charged == Bytes::ZERO));
         for budget in std::iter::once("host").chain(NAMES) {
             for huge in [None, Some(0), Some(1)] {
-                for node in [None, Some(0), Some(1)] {
+                for nodes in [&[][..], &[0], &[1], &[0, 1]] {
                     self.quote(&Ask {
                         budget,
                         rank: Some(0),
                         rank_as_is: true,
                         huge,
-                        node,
+                        nodes,
                         pages: 1,
                         slack: 0,
                     });

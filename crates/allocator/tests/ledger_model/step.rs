@@ -50,7 +50,8 @@ pub(crate) struct Ask {
     pub(crate) rank_as_is: bool,
     /// Which size of hugepages, of [`HUGE`].
     pub(crate) huge: Option<usize>,
-    pub(crate) node: Option<u32>,
+    /// The nodes bound to.
+    pub(crate) nodes: &'static [u32],
     /// Pages of that kind.
     pub(crate) pages: u64,
     /// How many bytes less than those pages are asked for.
@@ -102,13 +103,15 @@ fn name() -> impl Strategy<Value = &'static str> {
 fn ask() -> impl Strategy<Value = Ask> {
     let budget = prop_oneof![3 => Just("host"), 4 => Just("a"), 4 => Just("b"), 1 => Just("c")];
     let huge = prop_oneof![2 => Just(None), 1 => (0..HUGE.len()).prop_map(Some)];
-    let node = prop_oneof![30 => Just(None), 8 => Just(Some(0)), 8 => Just(Some(1)), 1 => Just(Some(2))];
+    let nodes: [(u32, &'static [u32]); 5] = [(30, &[]), (8, &[0]), (8, &[1]), (1, &[2]), (8, &[0, 1])];
+    let nodes =
+        prop::strategy::Union::new_weighted(nodes.map(|(weight, nodes)| (weight, Just(nodes))).to_vec());
     let rank = (prop::option::of(0..4_u32), prop::bool::weighted(0.1));
     let slack = prop_oneof![Just(0), any::<u64>()];
-    (budget, rank, huge, node, 1..30_u64, slack).prop_map(
-        |(budget, (rank, rank_as_is), huge, node, pages, slack)| {
+    (budget, rank, huge, nodes, 1..30_u64, slack).prop_map(
+        |(budget, (rank, rank_as_is), huge, nodes, pages, slack)| {
             let pages = if huge.is_some() { pages.div_ceil(4) } else { pages };
-            Ask { budget, rank, rank_as_is, huge, node, pages, slack }
+            Ask { budget, rank, rank_as_is, huge, nodes, pages, slack }
         },
     )
 }

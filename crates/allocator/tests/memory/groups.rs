@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::thread;
 
 use hostpool_allocator::budget::{BudgetChange, BudgetTerms, Budgets, HOST_BUDGET};
-use hostpool_allocator::memory::{HostMemoryAllocator, MemoryWish, OnHugepageShortage};
+use hostpool_allocator::memory::{HostMemoryAllocator, MemoryWish, NumaPolicy, OnHugepageShortage};
 use hostpool_allocator::pool::{
     Layout, MAX_GROUP_POOLS, PagesPerAnchorPage, PoolGroup, PoolGroupMember, PoolGroupSpec,
 };
@@ -163,7 +163,7 @@ fn a_wish_the_host_does_not_know_is_refused_with_the_figures_of_all_pools() {
     let _alone = alone();
     let (_root, allocator) = believing(1 << 30, 10);
     let odd = MemoryWish { hugepage_size: Bytes::new(3 * MIB), ..wish(Backing::AnonymousHugetlb) };
-    let far = MemoryWish { node: NumaNode::Node(7), ..wish(Backing::Anonymous) };
+    let far = MemoryWish { numa: NumaPolicy::bind(NumaNode::Node(7)), ..wish(Backing::Anonymous) };
     for (memory, reason) in
         [(odd, HostBufferFailure::HugepageSizeUnsupported), (far, HostBufferFailure::NumaNodeOffline)]
     {

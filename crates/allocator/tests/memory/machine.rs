@@ -4,12 +4,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use hostpool_allocator::Backing;
 use hostpool_allocator::Bytes;
 use hostpool_allocator::budget::HOST_BUDGET;
 use hostpool_allocator::host::HostRoot;
-use hostpool_allocator::memory::{HostMemoryAllocator, MemoryWish, OnHugepageShortage};
+use hostpool_allocator::memory::{HostMemoryAllocator, MemoryWish};
 use hostpool_allocator::pool::{Layout, V4PagedPoolSpec};
-use hostpool_allocator::{Backing, NumaNode};
 
 pub(crate) const MIB: u64 = 1 << 20;
 pub(crate) const TWO_MIB: Bytes = Bytes::mebibytes(2);
@@ -143,12 +143,7 @@ pub(crate) fn believing(available: u64, hugepages: u64) -> (tempfile::TempDir, H
 }
 
 pub(crate) fn wish(backing: Backing) -> MemoryWish {
-    MemoryWish {
-        backing,
-        hugepage_size: TWO_MIB,
-        on_hugepage_shortage: OnHugepageShortage::Fail,
-        node: NumaNode::Any,
-    }
+    MemoryWish::of(backing)
 }
 
 pub(crate) fn pool_spec(

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use hostpool_allocator::memory::{HostBuffer, HostBufferSpec, HostMemoryAllocator, MemoryWish};
+use hostpool_allocator::memory::{HostBuffer, HostBufferSpec, HostMemoryAllocator, MemoryWish, NumaPolicy};
 use hostpool_allocator::{Backing, Bytes, Error, HostBufferFailure, NumaNode};
 
 use crate::machine::{BACKINGS, Footprint, Hugepages, MIB, allocator, alone, charged, wish};
@@ -43,7 +43,11 @@ fn memory_bound_to_node_0_is_on_node_0() {
     let _alone = alone();
     let allocator = allocator();
     for backing in [Backing::Anonymous, Backing::AnonymousShm] {
-        let buffer = buffer(&allocator, 64 * MIB, MemoryWish { node: NumaNode::Node(0), ..wish(backing) });
+        let buffer = buffer(
+            &allocator,
+            64 * MIB,
+            MemoryWish { numa: NumaPolicy::bind(NumaNode::Node(0)), ..wish(backing) },
+        );
         buffer.memory().prefault().unwrap();
         let by_node: Vec<_> =
             buffer.memory().bytes_by_node().unwrap().iter().map(|at| (at.node, at.bytes.get())).collect();

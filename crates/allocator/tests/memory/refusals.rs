@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use hostpool_allocator::budget::{BudgetChange, Budgets, HOST_BUDGET};
 use hostpool_allocator::memory::{
-    HostBuffer, HostBufferSpec, HostMemoryAllocator, MemoryWish, OnHugepageShortage,
+    HostBuffer, HostBufferSpec, HostMemoryAllocator, MemoryWish, NumaPolicy, OnHugepageShortage,
 };
 use hostpool_allocator::pool::{V4PagedHostPool, V4PagedPoolSpec};
 use hostpool_allocator::{
@@ -124,7 +124,7 @@ fn a_hugepage_size_or_node_the_host_does_not_have_is_named() {
     let odd = MemoryWish { hugepage_size: Bytes::new(3 * MIB), ..wish(Backing::AnonymousHugetlb) };
     let failure = failed(buffer(&allocator, MIB, odd));
     assert_eq!(failure.reason, HostBufferFailure::HugepageSizeUnsupported);
-    let far = MemoryWish { node: NumaNode::Node(3), ..wish(Backing::Anonymous) };
+    let far = MemoryWish { numa: NumaPolicy::bind(NumaNode::Node(3)), ..wish(Backing::Anonymous) };
     let failure = failed(buffer(&allocator, MIB, far));
     assert_eq!(failure.reason, HostBufferFailure::NumaNodeOffline);
     assert_eq!(failure.online_numa_nodes, [0, 1]);
@@ -140,8 +140,11 @@ fn a_bind_that_the_kernel_refuses_is_a_failure_and_leaves_nothing() {
     let (_root, allocator) = believing(64 << 30, 0);
     for backing in [Backing::Anonymous, Backing::AnonymousShm] {
         let before = Footprint::now();
-        let failure =
-            failed(buffer(&allocator, MIB, MemoryWish { node: NumaNode::Node(1), ..wish(backing) }));
+        let failure = failed(buffer(
+            &allocator,
+            MIB,
+            MemoryWish { numa: NumaPolicy::bind(NumaNode::Node(1)), ..wish(backing) },
+        ));
         assert_eq!(failure.reason, HostBufferFailure::NumaBindDenied);
         assert_eq!(failure.errno.map(Errno::name).as_deref(), Some("EINVAL"));
         assert_eq!(Footprint::now(), before);
@@ -200,11 +203,11 @@ fn falling_back_must_be_asked_for_is_checked_again_and_shows() {
         (Backing::AnonymousShmHugetlb, Backing::AnonymousShm),
     ] {
         let wished = wish(hugetlb);
-        let failure = failed(buffer(&allocator, 8 * MIB, wished));
+        let failure = failed(buffer(&allocator, 8 * MIB, wished.clone()));
         assert_eq!(failure.reason, HostBufferFailure::HugepagesExhausted);
         assert_eq!((failure.hugepages_needed, failure.hugepages_free), (Some(4), Some(1)));
         let yielding = MemoryWish { on_hugepage_shortage: OnHugepageShortage::FallBack, ..wished };
-        let fell = buffer(&allocator, 8 * MIB, yielding).unwrap();
+        let fell = buffer(&allocator, 8 * MIB, yielding.clone()).unwrap();
         let placement = fell.memory().placement();
         assert!(placement.fell_back());
         assert_eq!((placement.requested_backing, placement.actual_backing), (hugetlb, ordinary));

@@ -51,7 +51,8 @@ mod tests {
     use super::*;
     use crate::budget::{Claimant, HOST_BUDGET, HostSource, MemoryKind};
     use crate::host::{AdmissionReading, HostError, MemInfo};
-    use crate::units::{Bytes, NumaNode};
+    use crate::node_set::NodeSet;
+    use crate::units::Bytes;
 
     /// A host with a hundred pages and nothing else.
     struct Hundred;
@@ -73,7 +74,7 @@ mod tests {
             rank: None,
             claimant: Claimant::HostBuffer(None),
             kind: MemoryKind::Ordinary,
-            node: NumaNode::Any,
+            nodes: NodeSet::default(),
             requested: Bytes::new(pages * 4096 - 1),
             mapped: Bytes::new(pages * 4096),
         }

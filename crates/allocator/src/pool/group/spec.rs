@@ -94,7 +94,7 @@ impl PoolGroupSpec {
             layout: member.layout,
             budget: self.budget.clone(),
             rank: self.rank,
-            memory: self.memory,
+            memory: self.memory.clone(),
         }
     }
 
