@@ -61,10 +61,12 @@ export const codegenConfig = {
     IfExists: `${allocator}/specification.js#IfExists`,
     Layout: `${native}#Layout`,
     MemoryLimit: `${native}#MemoryLimit`,
+    NumaPolicy: `${native}#NumaPolicy`,
     PoolKind: `${allocator}/pool.js#PoolKind`,
     PoolState: `${allocator}/lifecycle.js#PoolState`,
     ReservationState: `${native}#ReservationState`,
     SaveFailure: `${native}#SaveFailure`,
+    TransparentHugepages: `${native}#TransparentHugepages`,
   },
   contextType: '../../resolvers/context.js#RequestContext',
   mappers: {

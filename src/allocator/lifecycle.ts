@@ -58,7 +58,13 @@ export class MemoryLife<M extends Mapping> {
   /** Wish and outcome; once it has failed or is being unmapped, without the bytes. */
   placement(): MemoryPlacement {
     if (this.mapped !== undefined) return this.mapped.placement();
-    return { ...this.#placementAtStart, mappedBytes: 0, mappings: 0, bytesByNode: undefined };
+    return {
+      ...this.#placementAtStart,
+      mappedBytes: 0,
+      mappings: 0,
+      bytesByNode: undefined,
+      transparentHugepageBytes: undefined,
+    };
   }
 
   /** How far it is faulted in. */

@@ -10,6 +10,21 @@ export function logFallBack(log: ServiceLog, what: string, name: string | undefi
   log.warn(fields, 'hugepages were short: fell back to ordinary pages');
 }
 
+/** Tells operators of memory that is faulted in, and not where or not on the pages that were preferred. */
+export function logLanding(
+  log: ServiceLog,
+  of: { name: string | undefined; id: string },
+  placement: MemoryPlacement,
+): void {
+  const { mappedBytes, numaPolicy, numaNodes, bytesByNode, transparentHugepages, transparentHugepageBytes } = placement;
+  const { name, id } = of;
+  const elsewhere = (bytesByNode ?? []).filter(({ node }) => !numaNodes.includes(node));
+  if (numaPolicy === 'Preferred' && elsewhere.length > 0)
+    log.warn({ name, id, mappedBytes, numaNodes, bytesByNode }, 'the preferred node had too little: others served');
+  if (transparentHugepages === 'Always' && transparentHugepageBytes === 0)
+    log.warn({ name, id, mappedBytes }, 'transparent hugepages were wished for and none was had');
+}
+
 /** Tells operators of memory that the kernel would not hand out. Says nothing of what was cancelled on purpose. */
 export function logFailedPrefault(
   log: ServiceLog,

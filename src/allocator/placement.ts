@@ -11,8 +11,11 @@ export function pageBytes({ backing, hugepageSize }: Pick<MemoryRequest, 'backin
 
 /** The wish of memory that could not be had: without mappings. */
 export function unmapped(memory: MemoryRequest): MemoryPlacement {
-  const { backing, numaNode } = memory;
-  const placement = { requestedBacking: backing, actualBacking: backing, fellBack: false, numaNode };
+  const { backing, numaNode, numaPolicy = 'Bind', numaNodes, transparentHugepages = 'Default' } = memory;
+  const nodes = numaNodes ?? (numaNode === -1 ? [] : [numaNode]);
+  const numa = { numaNode, numaPolicy, numaNodes: nodes };
+  const backings = { requestedBacking: backing, actualBacking: backing, fellBack: false };
+  const placement = { ...backings, ...numa, transparentHugepages, locked: false };
   const alignment = pageBytes(memory);
   const none = { ...placement, mappedBytes: 0, mappings: 0, alignment };
   return isHugetlb(backing) ? { ...none, hugepageSize: alignment } : none;

@@ -3,7 +3,7 @@ import { type Failure, type FailureOf, invalidArgument, isFailure, nameTaken, ty
 import { IdIssuer } from './ids.js';
 import type { Mapping, MemoryLife } from './lifecycle.js';
 import { checkName, type Holder, NameRegistry } from './names.js';
-import { logFailedPrefault } from './outcome-log.js';
+import { logFailedPrefault, logLanding } from './outcome-log.js';
 import { type Kept, type Recorded, Records } from './records.js';
 import type { ServiceDeps } from './service-deps.js';
 import { differences, type IfExists, type Specification } from './specification.js';
@@ -254,7 +254,10 @@ export class Registry<T extends Registered> {
   async #followUp(entry: T, life: MemoryLife<Mapping>, listing: Listed<T>): Promise<Failure | undefined> {
     try {
       const failure = await life.settled;
-      if (failure === undefined) return undefined;
+      if (failure === undefined) {
+        logLanding(this.deps.log, entry, life.placement());
+        return undefined;
+      }
       logFailedPrefault(this.deps.log, entry, failure);
       await this.#takeBack(entry, listing);
       if (life.state === 'Failed') this.#fail(entry, listing);

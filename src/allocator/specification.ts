@@ -80,7 +80,9 @@ export function isHugetlb(backing: Backing): boolean {
 }
 
 /** Without a hugepage size where the backing has none. */
-function memorySpecification({ hugepageSize, ...memory }: MemoryRequest): Specification {
-  const flat = Object.fromEntries(Object.entries(memory).map(([field, value]) => [`memory.${field}`, value]));
+function memorySpecification({ hugepageSize, numaNodes, ...memory }: MemoryRequest): Specification {
+  const nodes = numaNodes === undefined ? undefined : [...new Set(numaNodes)].sort((a, b) => a - b).join();
+  const fields = Object.entries({ ...memory, numaNodes: nodes });
+  const flat = Object.fromEntries(fields.map(([field, value]) => [`memory.${field}`, value]));
   return isHugetlb(memory.backing) ? { ...flat, [HUGEPAGE_SIZE]: hugepageSize ?? DEFAULT_HUGEPAGE } : flat;
 }

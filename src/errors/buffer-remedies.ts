@@ -17,14 +17,22 @@ export function bufferRemedies(failure: Failed): Remedy[] {
       return nodeRemedies(failure);
     case 'NumaBindDenied':
       return [
-        set('memory.numaNode', -1, 'Do not bind to a node.'),
+        unbound(failure),
         act('Give the container SYS_NICE (docker: --cap-add SYS_NICE): the default seccomp profile refuses mbind.'),
       ];
     case 'NumaNodeExhausted':
       if (failure.hugepagesShort) return hugepageRemedies(failure);
       return [
-        set('memory.numaNode', -1, 'Do not bind to a node: any node may serve.'),
-        act(`Free memory on node ${failure.numaNode}, or bind to a node with more memFree in host.numaNodes.`),
+        unbound(failure),
+        act(`Free memory on ${nodesOf(failure)}, or bind to a node with more memFree in host.numaNodes.`),
+      ];
+    case 'MemlockLimit':
+      return [
+        act(
+          `Let this process lock ${bytes(failure.mappedBytes)} more: LimitMEMLOCK= in its unit, ulimit -l, or CAP_IPC_LOCK (docker: --cap-add IPC_LOCK).`,
+        ),
+        set('memory.lockMemory', 'false', 'Do not lock it.'),
+        set('memory.backing', 'ANONYMOUS_SHM_HUGETLB', 'Use hugepages: they are never swapped out.'),
       ];
     case 'HostMemoryExhausted':
       return [
@@ -66,12 +74,30 @@ function reserveCommand(size: number, short: number): string {
   return `echo $(( $(cat ${file}) + ${short} )) > ${file}`;
 }
 
-function nodeRemedies({ numaNode, onlineNumaNodes }: Failed): Remedy[] {
-  const any = set('memory.numaNode', -1, 'Do not bind to a node: any node may serve.');
+function nodeRemedies(failure: Failed): Remedy[] {
+  const { numaNode, numaNodes, onlineNumaNodes } = failure;
+  if (isOfSeveral(failure)) {
+    const online = numaNodes.filter((node) => onlineNumaNodes.includes(node));
+    const rest = set('memory.numaNodes', `[${online.join(', ')}]`, 'Name those of them that are online.');
+    return online.length === 0 ? [unbound(failure)] : [rest, unbound(failure)];
+  }
   const nodes = onlineNumaNodes.map((node) =>
     set('memory.numaNode', node, `Bind to node ${node}, which is online; node ${numaNode} is not.`),
   );
-  return [...nodes, any];
+  return [...nodes, unbound(failure)];
+}
+
+function unbound(failure: Failed): Remedy {
+  const summary = 'Do not bind to a node: any node may serve.';
+  return isOfSeveral(failure) ? set('memory.numaNodes', 'null', summary) : set('memory.numaNode', -1, summary);
+}
+
+function isOfSeveral({ numaNode, numaNodes }: Failed): boolean {
+  return numaNode === -1 && numaNodes.length > 0;
+}
+
+function nodesOf(failure: Failed): string {
+  return isOfSeveral(failure) ? `nodes ${failure.numaNodes.join(', ')}` : `node ${failure.numaNode}`;
 }
 
 function ordinary({ requestedBacking }: Failed): string {

@@ -24,6 +24,7 @@ export const enums = {
     NUMA_NODE_EXHAUSTED: 'NumaNodeExhausted',
     HOST_MEMORY_EXHAUSTED: 'HostMemoryExhausted',
     CGROUP_LIMIT: 'CgroupLimit',
+    MEMLOCK_LIMIT: 'MemlockLimit',
     PREFAULT_FAILED: 'PrefaultFailed',
     SIZE_OVERFLOW: 'SizeOverflow',
     CANCELLED: 'Cancelled',
@@ -40,6 +41,7 @@ export const enums = {
     BUDGET_CAP: 'BudgetCap',
     RANK_SHARE: 'RankShare',
   },
+  NumaPolicy: { BIND: 'Bind', PREFERRED: 'Preferred', INTERLEAVE: 'Interleave' },
   PoolKind: { LOGICAL: 'Logical', V4_PAGED: 'V4Paged' },
   PoolState: {
     ALLOCATING: 'Allocating',
@@ -56,4 +58,5 @@ export const enums = {
     EXPIRED: 'Expired',
     OWNER_DIED: 'OwnerDied',
   },
+  TransparentHugepages: { DEFAULT: 'Default', ALWAYS: 'Always', NEVER: 'Never' },
 } satisfies Partial<Resolvers>;

@@ -61,6 +61,15 @@ function repeatable<Input extends { idempotencyKey?: string | null | undefined }
   return { ...input, idempotencyKey: input.idempotencyKey ?? undefined };
 }
 
-function memoryRequest({ hugepageSize, ...rest }: MemoryInput): MemoryRequest {
-  return { ...rest, hugepageSize: hugepageSize ?? undefined };
+/** What is as it is by default is left out, so that a request is the same whether it was named or not. */
+function memoryRequest({ hugepageSize, numaPolicy, numaNodes, ...rest }: MemoryInput): MemoryRequest {
+  const { transparentHugepages, lockMemory, ...memory } = rest;
+  return {
+    ...memory,
+    hugepageSize: hugepageSize ?? undefined,
+    numaPolicy: numaPolicy === 'Bind' ? undefined : numaPolicy,
+    numaNodes: numaNodes ?? undefined,
+    transparentHugepages: transparentHugepages === 'Default' ? undefined : transparentHugepages,
+    lockMemory: lockMemory || undefined,
+  };
 }

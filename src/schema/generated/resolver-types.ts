@@ -7,10 +7,12 @@ import type { OnHugepageShortage as HugepageShortage } from '../../../native/ind
 import type { IfExists } from '../../allocator/specification.js';
 import type { Layout } from '../../../native/index.js';
 import type { MemoryLimit } from '../../../native/index.js';
+import type { NumaPolicy } from '../../../native/index.js';
 import type { PoolKind } from '../../allocator/pool.js';
 import type { PoolState } from '../../allocator/lifecycle.js';
 import type { ReservationState } from '../../../native/index.js';
 import type { SaveFailure } from '../../../native/index.js';
+import type { TransparentHugepages } from '../../../native/index.js';
 import type { GraphQLResolveInfo, GraphQLScalarType, GraphQLScalarTypeConfig } from 'graphql';
 import type { FailureOf } from '../../allocator/failure.js';
 import type { AllocateHostBufferOutcome, AllocateSlotsOutcome, BudgetOutcome, ClearPoolOutcome, CreateLogicalHostPoolOutcome, CreatePoolGroupOutcome, CreateV4PagedPoolOutcome, DestroyPoolOutcome, FreeHostBufferOutcome, FreeSlotsOutcome, PlanPoolGroupOutcome, PlanV4PagedPoolOutcome, ReservationOutcome, ReserveHostMemoryOutcome } from '../../resolvers/results.js';
@@ -422,8 +424,10 @@ export type HostBufferAllocationFailed = HostPoolError & {
   requestedBacking: Backing;
   /** The hugepage size asked for; null when the backing has no hugepages. */
   hugepageSize: Maybe<Scalars['Bytes']['output']>;
-  /** The NUMA node asked for; -1 means any. */
+  /** The NUMA node asked for; -1 means any, or several. */
   numaNode: Scalars['Int']['output'];
+  /** All NUMA nodes asked for; empty when any may serve. */
+  numaNodes: Array<Scalars['Int']['output']>;
   /** The Linux errno where a system call failed, e.g. 12. */
   errno: Maybe<Scalars['Int']['output']>;
   /** Its name, e.g. ENOMEM. */
@@ -739,11 +743,25 @@ export type MemoryPlacement = {
   mappedBytes: Scalars['Bytes']['output'];
   /** How many mappings it is: layer_first has one for each layer, the others one. */
   mappings: Scalars['Int']['output'];
-  /** The node asked for; -1 means any. */
+  /** The node asked for; -1 means any, or several: numaNodes. */
   numaNode: Scalars['Int']['output'];
-  /** Asked of the kernel, not assumed; null until faulted in. */
+  /** How the nodes are meant; BIND, over none, when any node may serve. */
+  numaPolicy: NumaPolicy;
+  /** The nodes, as the kernel was told; empty when any node may serve. */
+  numaNodes: Array<Scalars['Int']['output']>;
+  /** Asked of the kernel, not assumed; null until faulted in, and where the kernel does not tell (a container without SYS_NICE). */
   bytesByNode: Maybe<Array<NodeBytes>>;
+  /** What was wished of transparent hugepages. */
+  transparentHugepages: TransparentHugepages;
+  /** Bytes that this process has mapped by transparent hugepages, asked of the kernel once it is faulted in; null before, on hugetlb backings, and where the kernel does not tell (before Linux 6.7). */
+  transparentHugepageBytes: Maybe<Scalars['Bytes']['output']>;
+  /** true: it is never swapped out, because lockMemory was asked for. */
+  locked: Scalars['Boolean']['output'];
 };
+
+export type { NumaPolicy };
+
+export type { TransparentHugepages };
 
 /** Bytes that lie on one NUMA node. */
 export type NodeBytes = {
@@ -779,8 +797,16 @@ export type MemoryInput = {
   hugepageSize?: InputMaybe<Scalars['Bytes']['input']>;
   /** What to do when hugepages are short. */
   onHugepageShortage: HugepageShortage;
-  /** Bind to this node strictly; -1 means any. A bind the kernel refuses is a failure. */
+  /** The node that numaPolicy is about; -1 means any. With BIND no other node serves, and a bind the kernel refuses is a failure. */
   numaNode: Scalars['Int']['input'];
+  /** How the node, or the nodes, are meant. */
+  numaPolicy: NumaPolicy;
+  /** The nodes that numaPolicy is about, when they are several: instead of numaNode. INTERLEAVE over none named is over all that have memory. */
+  numaNodes?: InputMaybe<Array<Scalars['Int']['input']>>;
+  /** Whether ordinary pages should be transparent hugepages. The two HUGETLB backings have no use for it. */
+  transparentHugepages: TransparentHugepages;
+  /** true: never swapped out (mlock2). HOST_BUFFER_ALLOCATION_FAILED with reason MEMLOCK_LIMIT where this process may not lock that much. Hugepages of a HUGETLB backing never are swapped. */
+  lockMemory: Scalars['Boolean']['input'];
   /** true: the kernel hands out every page before the pool or buffer is READY. false: each page comes at its first use. */
   prefault: Scalars['Boolean']['input'];
 };
@@ -1718,6 +1744,8 @@ export type ResolversTypes = {
   MemoryPressure: ResolverTypeWrapper<MemoryPressure>;
   Backing: Backing;
   MemoryPlacement: ResolverTypeWrapper<MemoryPlacementModel>;
+  NumaPolicy: NumaPolicy;
+  TransparentHugepages: TransparentHugepages;
   NodeBytes: ResolverTypeWrapper<NodeBytes>;
   Prefault: ResolverTypeWrapper<PrefaultProgress>;
   HugepageShortage: HugepageShortage;
@@ -2014,6 +2042,7 @@ export type HostBufferAllocationFailedResolvers<ContextType = RequestContext, Pa
   requestedBacking?: Resolver<ResolversTypes['Backing'], ParentType, ContextType>;
   hugepageSize?: Resolver<Maybe<ResolversTypes['Bytes']>, ParentType, ContextType>;
   numaNode?: Resolver<ResolversTypes['Int'], ParentType, ContextType>;
+  numaNodes?: Resolver<Array<ResolversTypes['Int']>, ParentType, ContextType>;
   errno?: Resolver<Maybe<ResolversTypes['Int']>, ParentType, ContextType>;
   errnoName?: Resolver<Maybe<ResolversTypes['String']>, ParentType, ContextType>;
   hugepagesNeeded?: Resolver<Maybe<ResolversTypes['Count']>, ParentType, ContextType>;
@@ -2022,7 +2051,7 @@ export type HostBufferAllocationFailedResolvers<ContextType = RequestContext, Pa
   __isTypeOf?: IsTypeOfResolverFn<ParentType, ContextType>;
 };
 
-export type HostBufferFailureResolvers = EnumResolverSignature<{ HUGEPAGES_EXHAUSTED?: any, HUGEPAGE_SIZE_UNSUPPORTED?: any, NUMA_NODE_OFFLINE?: any, NUMA_BIND_DENIED?: any, NUMA_NODE_EXHAUSTED?: any, HOST_MEMORY_EXHAUSTED?: any, CGROUP_LIMIT?: any, PREFAULT_FAILED?: any, SIZE_OVERFLOW?: any, CANCELLED?: any, SYSTEM?: any }, ResolversTypes['HostBufferFailure']>;
+export type HostBufferFailureResolvers = EnumResolverSignature<{ HUGEPAGES_EXHAUSTED?: any, HUGEPAGE_SIZE_UNSUPPORTED?: any, NUMA_NODE_OFFLINE?: any, NUMA_BIND_DENIED?: any, NUMA_NODE_EXHAUSTED?: any, HOST_MEMORY_EXHAUSTED?: any, CGROUP_LIMIT?: any, MEMLOCK_LIMIT?: any, PREFAULT_FAILED?: any, SIZE_OVERFLOW?: any, CANCELLED?: any, SYSTEM?: any }, ResolversTypes['HostBufferFailure']>;
 
 export type PoolExhaustedResolvers<ContextType = RequestContext, ParentType extends ResolversParentTypes['PoolExhausted'] = ResolversParentTypes['PoolExhausted']> = {
   code?: Resolver<ResolversTypes['ErrorCode'], ParentType, ContextType>;
@@ -2198,8 +2227,17 @@ export type MemoryPlacementResolvers<ContextType = RequestContext, ParentType ex
   mappedBytes?: Resolver<ResolversTypes['Bytes'], ParentType, ContextType>;
   mappings?: Resolver<ResolversTypes['Int'], ParentType, ContextType>;
   numaNode?: Resolver<ResolversTypes['Int'], ParentType, ContextType>;
+  numaPolicy?: Resolver<ResolversTypes['NumaPolicy'], ParentType, ContextType>;
+  numaNodes?: Resolver<Array<ResolversTypes['Int']>, ParentType, ContextType>;
   bytesByNode?: Resolver<Maybe<Array<ResolversTypes['NodeBytes']>>, ParentType, ContextType>;
+  transparentHugepages?: Resolver<ResolversTypes['TransparentHugepages'], ParentType, ContextType>;
+  transparentHugepageBytes?: Resolver<Maybe<ResolversTypes['Bytes']>, ParentType, ContextType>;
+  locked?: Resolver<ResolversTypes['Boolean'], ParentType, ContextType>;
 };
+
+export type NumaPolicyResolvers = EnumResolverSignature<{ BIND?: any, PREFERRED?: any, INTERLEAVE?: any }, ResolversTypes['NumaPolicy']>;
+
+export type TransparentHugepagesResolvers = EnumResolverSignature<{ DEFAULT?: any, ALWAYS?: any, NEVER?: any }, ResolversTypes['TransparentHugepages']>;
 
 export type NodeBytesResolvers<ContextType = RequestContext, ParentType extends ResolversParentTypes['NodeBytes'] = ResolversParentTypes['NodeBytes']> = {
   node?: Resolver<ResolversTypes['Int'], ParentType, ContextType>;
@@ -2502,6 +2540,8 @@ export type Resolvers<ContextType = RequestContext> = {
   MemoryPressure?: MemoryPressureResolvers<ContextType>;
   Backing?: BackingResolvers;
   MemoryPlacement?: MemoryPlacementResolvers<ContextType>;
+  NumaPolicy?: NumaPolicyResolvers;
+  TransparentHugepages?: TransparentHugepagesResolvers;
   NodeBytes?: NodeBytesResolvers<ContextType>;
   Prefault?: PrefaultResolvers<ContextType>;
   HugepageShortage?: HugepageShortageResolvers;
