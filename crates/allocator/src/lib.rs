@@ -30,6 +30,9 @@ mod bindings;
 pub mod budget;
 mod errno;
 mod error;
+#[cfg(not(loom))]
+#[cfg(test)]
+mod failure_tests;
 pub mod host;
 pub mod memory;
 #[cfg(loom)]

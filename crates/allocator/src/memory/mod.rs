@@ -7,6 +7,7 @@ mod allocation_error;
 mod allocator;
 mod attempt;
 mod buffer;
+pub(crate) mod gate;
 mod headroom;
 mod host_memory;
 mod ladder;

@@ -7,6 +7,7 @@ use std::ops::Range;
 use std::sync::OnceLock;
 use std::thread;
 
+use super::gate::{Call, permit};
 use super::headroom::Headroom;
 use super::pieces::Pieces;
 use super::progress::Progress;
@@ -123,12 +124,12 @@ fn run_together(threads: u32, work: &(impl Fn() + Sync)) {
     let go = OnceLock::new();
     thread::scope(|scope| {
         for _ in 1..threads {
-            let started =
-                thread::Builder::new().name("hostpool-prefault".to_owned()).spawn_scoped(scope, || {
-                    go.wait();
-                    work();
-                });
-            if started.is_err() {
+            let worker = thread::Builder::new().name("hostpool-prefault".to_owned());
+            let at_work = || {
+                go.wait();
+                work();
+            };
+            if permit(Call::Clone).is_err() || worker.spawn_scoped(scope, at_work).is_err() {
                 break;
             }
         }
