@@ -5,7 +5,7 @@ mod footprint;
 #[path = "../../tests/support/hugepages.rs"]
 mod hugepages;
 mod operation;
-mod own_process;
+pub(crate) mod own_process;
 mod refusal;
 
 use crate::backing::Backing;
@@ -94,7 +94,7 @@ fn check(outcome: &Result<Outcome, Error>, errno: Errno, due: Due, told: &str) {
 
 #[test]
 fn a_refused_call_of_a_buffer_leaves_nothing() {
-    in_its_own_process("a_refused_call_of_a_buffer_leaves_nothing", || {
+    in_its_own_process(module_path!(), "a_refused_call_of_a_buffer_leaves_nothing", || {
         for backing in ORDINARY {
             refuse_each_call(&buffer(MemoryWish::of(backing), 60 * KIB, 1));
         }
@@ -103,26 +103,34 @@ fn a_refused_call_of_a_buffer_leaves_nothing() {
 
 #[test]
 fn a_refused_call_of_a_wish_for_nodes_pages_or_locking_leaves_nothing() {
-    in_its_own_process("a_refused_call_of_a_wish_for_nodes_pages_or_locking_leaves_nothing", || {
-        for backing in ORDINARY {
-            let wish = MemoryWish { lock: true, ..MemoryWish::of(backing) };
-            for numa in [
-                NumaPolicy::Bind(NodeSet::from_iter([0])),
-                NumaPolicy::Preferred(0),
-                NumaPolicy::Interleave(NodeSet::default()),
-            ] {
-                refuse_each_call(&buffer(MemoryWish { numa, ..wish.clone() }, 12 * KIB, 1));
+    in_its_own_process(
+        module_path!(),
+        "a_refused_call_of_a_wish_for_nodes_pages_or_locking_leaves_nothing",
+        || {
+            for backing in ORDINARY {
+                let wish = MemoryWish { lock: true, ..MemoryWish::of(backing) };
+                for numa in [
+                    NumaPolicy::Bind(NodeSet::from_iter([0])),
+                    NumaPolicy::Preferred(0),
+                    NumaPolicy::Interleave(NodeSet::default()),
+                ] {
+                    refuse_each_call(&buffer(MemoryWish { numa, ..wish.clone() }, 12 * KIB, 1));
+                }
+                for transparent_hugepages in [TransparentHugepages::Always, TransparentHugepages::Never] {
+                    refuse_each_call(&buffer(
+                        MemoryWish { transparent_hugepages, ..wish.clone() },
+                        12 * KIB,
+                        1,
+                    ));
+                }
             }
-            for transparent_hugepages in [TransparentHugepages::Always, TransparentHugepages::Never] {
-                refuse_each_call(&buffer(MemoryWish { transparent_hugepages, ..wish.clone() }, 12 * KIB, 1));
-            }
-        }
-    });
+        },
+    );
 }
 
 #[test]
 fn a_refused_call_of_a_pool_leaves_nothing() {
-    in_its_own_process("a_refused_call_of_a_pool_leaves_nothing", || {
+    in_its_own_process(module_path!(), "a_refused_call_of_a_pool_leaves_nothing", || {
         for backing in ORDINARY {
             for layout in LAYOUTS {
                 refuse_each_call(&pool(backing, layout));
@@ -133,7 +141,7 @@ fn a_refused_call_of_a_pool_leaves_nothing() {
 
 #[test]
 fn a_refused_call_of_a_group_of_pools_leaves_nothing() {
-    in_its_own_process("a_refused_call_of_a_group_of_pools_leaves_nothing", || {
+    in_its_own_process(module_path!(), "a_refused_call_of_a_group_of_pools_leaves_nothing", || {
         for backing in ORDINARY {
             refuse_each_call(&group(MemoryWish::of(backing)));
         }
@@ -142,7 +150,7 @@ fn a_refused_call_of_a_group_of_pools_leaves_nothing() {
 
 #[test]
 fn a_refused_call_for_hugepages_leaves_nothing() {
-    in_its_own_process("a_refused_call_for_hugepages_leaves_nothing", || {
+    in_its_own_process(module_path!(), "a_refused_call_for_hugepages_leaves_nothing", || {
         let Some(_pages) = Hugepages::set_up(2048, 8) else { return };
         for backing in HUGETLB {
             for layout in LAYOUTS {
@@ -156,23 +164,37 @@ fn a_refused_call_for_hugepages_leaves_nothing() {
 
 #[test]
 fn a_refused_call_for_hugepages_falls_back_where_the_wish_allows_that() {
-    in_its_own_process("a_refused_call_for_hugepages_falls_back_where_the_wish_allows_that", || {
-        let Some(_pages) = Hugepages::set_up(2048, 8) else { return };
+    in_its_own_process(
+        module_path!(),
+        "a_refused_call_for_hugepages_falls_back_where_the_wish_allows_that",
+        || {
+            let Some(_pages) = Hugepages::set_up(2048, 8) else { return };
+            for backing in HUGETLB {
+                let on_hugepage_shortage = OnHugepageShortage::FallBack;
+                let wish = MemoryWish { on_hugepage_shortage, ..MemoryWish::of(backing) };
+                refuse_each_call(&buffer(wish.clone(), 4 * MIB, 1));
+                refuse_each_call(&group(wish));
+            }
+        },
+    );
+}
+
+#[test]
+fn a_refused_call_of_one_of_two_threads_stops_both() {
+    in_its_own_process(module_path!(), "a_refused_call_of_one_of_two_threads_stops_both", || {
+        let Some(_pages) = Hugepages::set_up(2048, 65) else { return };
         for backing in HUGETLB {
-            let on_hugepage_shortage = OnHugepageShortage::FallBack;
-            let wish = MemoryWish { on_hugepage_shortage, ..MemoryWish::of(backing) };
-            refuse_each_call(&buffer(wish.clone(), 4 * MIB, 1));
-            refuse_each_call(&group(wish));
+            refuse_each_call_once(&buffer(MemoryWish::of(backing), 130 * MIB, 2));
         }
     });
 }
 
 #[test]
-fn a_refused_call_of_one_of_two_threads_stops_both() {
-    in_its_own_process("a_refused_call_of_one_of_two_threads_stops_both", || {
-        let Some(_pages) = Hugepages::set_up(2048, 65) else { return };
-        for backing in HUGETLB {
-            refuse_each_call_once(&buffer(MemoryWish::of(backing), 130 * MIB, 2));
-        }
+fn without_a_known_limit_of_descriptors_there_is_an_allocator() {
+    in_its_own_process(module_path!(), "without_a_known_limit_of_descriptors_there_is_an_allocator", || {
+        let (allocator, calls) = script::run(Some((1, Errno::new(libc::EPERM))), allocator);
+        assert_eq!(calls, [Call::Getrlimit]);
+        let operation = buffer(MemoryWish::of(Backing::AnonymousShm), 4 * KIB, 1);
+        assert_eq!((operation.perform)(&allocator).unwrap(), Outcome { fell_back: false, landed: true });
     });
 }

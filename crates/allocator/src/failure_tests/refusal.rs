@@ -23,6 +23,7 @@ pub(super) enum Due {
 pub(super) fn plausible(call: Call) -> &'static [i32] {
     match call {
         Call::Mmap => &[libc::ENOMEM, libc::EAGAIN, libc::EINVAL, libc::EPERM, libc::ENODEV, libc::ENFILE],
+        Call::Munmap => &[libc::ENOMEM, libc::EINVAL],
         Call::Madvise(libc::MADV_POPULATE_WRITE) => &[
             libc::ENOMEM,
             libc::EFAULT,
@@ -57,7 +58,7 @@ pub(super) fn due(call: Call, errno: Errno, wish: &MemoryWish, faulted: bool) ->
         (Call::Madvise(libc::MADV_HUGEPAGE | libc::MADV_NOHUGEPAGE), _) => {
             Due::Failure(HostBufferFailure::System)
         }
-        (Call::Clone | Call::Getrlimit | Call::PagemapScan, _) => success,
+        (Call::Munmap | Call::Clone | Call::Getrlimit | Call::PagemapScan, _) => success,
         (Call::GetMempolicy, _) if faulted => success,
         (Call::Mbind | Call::GetMempolicy, _) => Due::Failure(HostBufferFailure::NumaBindDenied),
         (Call::Mlock2, libc::EPERM | libc::ENOMEM) => Due::Failure(HostBufferFailure::MemlockLimit),

@@ -10,6 +10,7 @@ use crate::errno::Errno;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Call {
     Mmap,
+    Munmap,
     /// With the advice.
     Madvise(c_int),
     Mbind,

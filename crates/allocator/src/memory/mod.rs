@@ -12,6 +12,7 @@ mod headroom;
 mod host_memory;
 mod ladder;
 mod landing;
+mod leftovers;
 #[cfg(loom)]
 #[cfg(test)]
 mod loom_tests;
@@ -31,6 +32,7 @@ pub use allocation_error::{AllocationError, Shortage};
 pub use allocator::{HostMemoryAllocator, RequestGroup};
 pub use buffer::{HostBuffer, HostBufferSpec};
 pub use host_memory::{HostMemory, Placement};
+pub use leftovers::unreturned_bytes;
 pub use numa::NodeBytes;
 pub use policy::{NumaPolicy, TransparentHugepages};
 pub(crate) use prefault::usable_cpus;

@@ -13,6 +13,7 @@ use std::os::fd::{AsRawFd, FromRawFd};
 use std::ptr::NonNull;
 
 use super::gate::{Call, permit};
+use super::leftovers;
 use crate::errno::Errno;
 use crate::node_set::NodeSet;
 use crate::units::{Bytes, base_page};
@@ -165,8 +166,8 @@ impl Region {
     fn advise(&self, range: Range<usize>, advice: c_int) -> Result<(), Errno> {
         let start = self.address(&range)?;
         permit(Call::Madvise(advice))?;
-        // SAFETY: `address` checked that the range lies in this mapping, and neither advice used here changes the
-        // bytes of a page that is already there.
+        // SAFETY: `address` checked that the range lies in this mapping, and no advice used here changes the bytes of a
+        // page that is already there, but for those that `discard` a region which is being dropped.
         ok(unsafe { libc::madvise(start, range.len(), advice) })
     }
 
@@ -292,19 +293,53 @@ impl Region {
     }
 }
 
-impl Drop for Region {
-    /// From the end, so that what is left stays one mapping.
-    fn drop(&mut self) {
+impl Region {
+    /// From the end, so that what is left stays one mapping. The kernel refuses to cut one in three in a process that has as
+    /// many as it may have (munmap(2), ENOMEM). Ours may be in the middle of one, since the kernel makes one of mappings that
+    /// touch; at the start of it, it can go in one piece.
+    fn unmap(&mut self) -> Result<(), Errno> {
         while self.length > 0 {
             let rest = (self.length - 1) / self.unmap_step * self.unmap_step;
-            // SAFETY: rest < length, so the result stays in this mapping.
-            let end = unsafe { self.start.as_ptr().add(rest) };
-            // SAFETY: rest..length is what is still mapped of this mapping behind `rest`, a multiple of its page size;
-            // nobody else has it, and it is unmapped once because `length` shrinks to `rest`.
-            let answer = unsafe { libc::munmap(end.cast(), self.length - rest) };
-            debug_assert_eq!(answer, 0, "munmap of an owned mapping");
-            self.length = rest;
+            self.unmap_from(rest).or_else(|_| self.unmap_from(0))?;
         }
+        Ok(())
+    }
+
+    fn unmap_from(&mut self, rest: usize) -> Result<(), Errno> {
+        let end = self.address(&(rest..self.length))?;
+        permit(Call::Munmap)?;
+        // SAFETY: rest..length is what is still mapped of this mapping behind `rest`, a multiple of its page size;
+        // nobody else has it, and it is unmapped once because `length` shrinks to `rest`.
+        ok(unsafe { libc::munmap(end, self.length - rest) })?;
+        self.length = rest;
+        Ok(())
+    }
+
+    /// Gives the pages back, whatever becomes of the addresses; those of a memfd stay in it. Locked ones since Linux 5.18, which
+    /// before that go with the addresses.
+    fn discard(&self) {
+        let whole = 0..self.length;
+        let locked_too = self.advise(whole.clone(), libc::MADV_DONTNEED_LOCKED);
+        let _ = locked_too.or_else(|_| self.advise(whole, libc::MADV_DONTNEED));
+    }
+
+    /// Tries again to unmap what could not be; answers whether nothing is left of it.
+    pub(super) fn is_unmapped_now(&mut self) -> bool {
+        self.unmap().is_ok()
+    }
+}
+
+impl Drop for Region {
+    /// What cannot be unmapped yet gives its pages back and waits for the next that is.
+    fn drop(&mut self) {
+        if self.length == 0 {
+            return;
+        }
+        if self.unmap().is_err() {
+            self.discard();
+            leftovers::keep(Self { length: std::mem::take(&mut self.length), ..*self });
+        }
+        leftovers::unmap();
     }
 }
 
