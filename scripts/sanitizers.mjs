@@ -9,7 +9,8 @@ const COUNTING_MAPPINGS = ['failure_tests', 'leftovers'];
 // They fill a cgroup, or gigabytes: ThreadSanitizer keeps several bytes for each that is mapped.
 const LARGE = ['cgroup::', 'a_2_gib_pool'];
 
-const THREADED = ['slots_model', 'ledger_model', 'budget_events', 'memory'];
+// The others have one thread.
+const THREADED = ['budget_events', 'memory'];
 
 const SANITIZERS = {
   address: {
