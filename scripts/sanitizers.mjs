@@ -2,7 +2,7 @@
 // ThreadSanitizer: npm run test:sanitizers [-- address|thread].
 import { resolve } from 'node:path';
 import { cargoTest, close } from './cargo-test.mjs';
-import { hostTriple, unstableCargo } from './toolchain.mjs';
+import { hostTriple, refusalOf, unstableCargo } from './toolchain.mjs';
 
 // They look at every mapping of their process, and a sanitizer maps memory whenever it likes.
 const COUNTING_MAPPINGS = ['failure_tests', 'leftovers'];
@@ -38,6 +38,8 @@ close(suites);
 
 function run(name, { flags, targets, skip, threads }) {
   console.error(`\n> ${name} sanitizer`);
+  const refusal = refusalOf(flags);
+  if (refusal !== undefined) return { passed: 0, failed: 0, skipped: 1, reasons: [`${name}: ${refusal}`], ok: true };
   const { args, env } = unstableCargo();
   const build = ['test', '--no-fail-fast', '--package', 'hostpool-allocator', '--target', hostTriple, ...targets];
   const tests = ['--', '--show-output', ...threads, ...skip.flatMap((test) => ['--skip', test])];

@@ -12,7 +12,8 @@ use crate::backing::Backing;
 use crate::errno::Errno;
 use crate::error::Error;
 use crate::host::HostRoot;
-use crate::memory::gate::{Call, script};
+use crate::memory::gate::Call;
+use crate::memory::gate::script::{self, Refusal};
 use crate::memory::{HostMemoryAllocator, MemoryWish, NumaPolicy, OnHugepageShortage, TransparentHugepages};
 use crate::node_set::NodeSet;
 use crate::pool::Layout;
@@ -45,18 +46,25 @@ fn refuse_calls(operation: &Operation, errnos: impl Fn(Call, usize) -> Vec<i32>)
     for (at, call) in calls.iter().copied().enumerate() {
         let faulted = calls.iter().take(at).any(|call| *call == Call::Madvise(libc::MADV_POPULATE_WRITE));
         for errno in errnos(call, at).into_iter().map(Errno::new) {
-            let (outcome, _) = run(operation, Some((at + 1, errno)));
-            let told = format!(
-                "{} at {call:?}, call {} of {}, {}",
-                errno.name(),
-                at + 1,
-                calls.len(),
-                operation.name
-            );
-            check(&outcome, errno, due(call, errno, &operation.wish, faulted), &told);
+            let refusal = Refusal { number: at + 1, errno, and_later: false };
+            let told = format!("{refusal:?}, {call:?} of {calls:?}, {}", operation.name);
+            check(&run(operation, Some(refusal)).0, errno, due(call, errno, &operation.wish, faulted), &told);
         }
+        run_out(operation, at + 1);
     }
     println!("{}: {} calls refused", operation.name, calls.len());
+}
+
+/// From that call on the kernel has no memory for anything: what is tried instead fails as well.
+fn run_out(operation: &Operation, number: usize) {
+    let errno = Errno::new(libc::ENOMEM);
+    let (outcome, _) = run(operation, Some(Refusal { number, errno, and_later: true }));
+    match outcome {
+        Err(Error::HostBufferAllocationFailed(failure)) => assert_eq!(failure.errno, Some(errno)),
+        // Only what tells of the memory, or gives it back, was still to come.
+        Ok(outcome) => assert!(!outcome.fell_back, "call {number}, {}", operation.name),
+        Err(other) => panic!("call {number}, {}: {other:?}", operation.name),
+    }
 }
 
 /// What the process takes once and keeps, as a thread's stack, it takes now.
@@ -67,7 +75,7 @@ fn warm_up(operation: &Operation) {
 }
 
 /// Performs it on an allocator of its own, which keeps a history of what it did, and looks at what is left.
-fn run(operation: &Operation, refused: Option<(usize, Errno)>) -> (Result<Outcome, Error>, Vec<Call>) {
+fn run(operation: &Operation, refused: Option<Refusal>) -> (Result<Outcome, Error>, Vec<Call>) {
     let allocator = allocator();
     let before = Footprint::now(&allocator);
     let (outcome, calls) = script::run(refused, || (operation.perform)(&allocator));
@@ -192,7 +200,8 @@ fn a_refused_call_of_one_of_two_threads_stops_both() {
 #[test]
 fn without_a_known_limit_of_descriptors_there_is_an_allocator() {
     in_its_own_process(module_path!(), "without_a_known_limit_of_descriptors_there_is_an_allocator", || {
-        let (allocator, calls) = script::run(Some((1, Errno::new(libc::EPERM))), allocator);
+        let refusal = Refusal { number: 1, errno: Errno::new(libc::EPERM), and_later: false };
+        let (allocator, calls) = script::run(Some(refusal), allocator);
         assert_eq!(calls, [Call::Getrlimit]);
         let operation = buffer(MemoryWish::of(Backing::AnonymousShm), 4 * KIB, 1);
         assert_eq!((operation.perform)(&allocator).unwrap(), Outcome { fell_back: false, landed: true });

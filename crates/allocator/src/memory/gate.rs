@@ -49,7 +49,22 @@ pub(crate) mod script {
 
     struct Script {
         seen: Vec<Call>,
-        refused: Option<(usize, Errno)>,
+        refused: Option<Refusal>,
+    }
+
+    /// Which call is refused, by its number from 1, and how.
+    #[derive(Clone, Copy, Debug)]
+    pub(crate) struct Refusal {
+        pub(crate) number: usize,
+        pub(crate) errno: Errno,
+        /// All that follow too, but for munmap(2): the kernel has run out of something.
+        pub(crate) and_later: bool,
+    }
+
+    impl Refusal {
+        fn is_of(self, number: usize, call: Call) -> bool {
+            number == self.number || (self.and_later && number > self.number && call != Call::Munmap)
+        }
     }
 
     /// Lets the call through unless a script has it refused.
@@ -57,14 +72,12 @@ pub(crate) mod script {
         let mut script = SCRIPT.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(script) = script.as_mut() else { return Ok(()) };
         script.seen.push(call);
-        match script.refused {
-            Some((number, errno)) if number == script.seen.len() => Err(errno),
-            _ => Ok(()),
-        }
+        let refusal = script.refused.filter(|refusal| refusal.is_of(script.seen.len(), call));
+        refusal.map_or(Ok(()), |refusal| Err(refusal.errno))
     }
 
-    /// Runs `work` and answers with the calls it came to. The call of that number, from 1, is refused.
-    pub(crate) fn run<T>(refused: Option<(usize, Errno)>, work: impl FnOnce() -> T) -> (T, Vec<Call>) {
+    /// Runs `work` and answers with the calls it came to.
+    pub(crate) fn run<T>(refused: Option<Refusal>, work: impl FnOnce() -> T) -> (T, Vec<Call>) {
         let set = |script| SCRIPT.lock().unwrap_or_else(PoisonError::into_inner).replace(script);
         drop(set(Script { seen: Vec::new(), refused }));
         let outcome = work();
