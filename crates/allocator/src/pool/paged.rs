@@ -4,7 +4,7 @@ use super::slot_pool::{SizeFields, SlotPool, SlotStats};
 use super::spec::{V4PagedPoolPlan, V4PagedPoolSpec};
 use crate::errno::Errno;
 use crate::error::Error;
-use crate::memory::{AllocationError, HostMemory, HostMemoryAllocator};
+use crate::memory::{HostMemory, HostMemoryAllocator, Rehearsed};
 use crate::slots::SlotRange;
 use crate::units::Bytes;
 
@@ -29,13 +29,17 @@ impl V4PagedHostPool {
         let request = spec.memory_request()?;
         let fields = SizeFields { count: "num_host_pages", page_size: "slot_page_size" };
         let slots = SlotPool::new(spec.num_host_pages, spec.slot_page_size, fields)?;
-        let memory = allocator.allocate(&request).map_err(|error| match error {
-            AllocationError::Shortage(short) => spec.insufficient(&request, short.backing, &short.quote),
-            AllocationError::AdmissionClosed(budget) => Error::BudgetAdmissionClosed { budget },
-            AllocationError::Failed(failure) => Error::HostBufferAllocationFailed(failure),
-            AllocationError::Other(error) => error,
-        })?;
+        let memory = allocator.allocate(&request).map_err(|error| spec.refusal(&request, error))?;
         Ok(Self::of_parts(spec, slots, memory, None))
+    }
+
+    /// What [`allocate`](Self::allocate) would be granted, without mappings; see [`HostMemoryAllocator::rehearse`].
+    ///
+    /// # Errors
+    /// As `allocate`.
+    pub fn rehearse(allocator: &HostMemoryAllocator, spec: &V4PagedPoolSpec) -> Result<Rehearsed, Error> {
+        let request = spec.memory_request()?;
+        allocator.rehearse(&request).map_err(|error| spec.refusal(&request, error))
     }
 
     pub(super) fn of_parts(
