@@ -11,7 +11,7 @@ use super::specs::{HostBufferSpec, V4PagedPoolSpec};
 use crate::doctor::{self, Wanted};
 use crate::error::Error;
 use crate::host::{CAP_IPC_LOCK, CAP_SYS_NICE, HostRoot, IdList};
-use crate::memory::{Granted, HostBuffer, Limit};
+use crate::memory::{Granted, Limit};
 
 /// What the kernel is set to. Undefined where it has no such setting.
 #[napi(object)]
@@ -153,24 +153,20 @@ impl HostAllocator {
     ) -> napi::Result<Vec<WishOutcome>> {
         let allocator = self.core();
         let rehearse = move || {
-            let (kept, more) = (checked(kept)?, checked(more)?);
-            Ok::<_, Error>(doctor::rehearse(&allocator, kept, more))
+            let checked = |wanted: Vec<WantedMemory>| wanted.into_iter().map(WantedMemory::check);
+            doctor::rehearse(&allocator, checked(kept), checked(more))
         };
-        let outcomes = off_loop(rehearse).await?.map_err(super::allocator::thrown)?;
+        let outcomes = off_loop(rehearse).await?;
         outcomes.into_iter().map(wish_outcome).collect()
     }
 
-    /// What the buffer would come to now, beside all that is there. Nothing is charged.
+    /// What it would come to now, beside all that is there. Nothing is charged.
     #[napi]
-    pub async fn check_host_buffer(&self, spec: HostBufferSpec) -> napi::Result<WishOutcome> {
+    pub async fn check(&self, wanted: WantedMemory) -> napi::Result<WishOutcome> {
         let allocator = self.core();
-        let check = move || spec.check().and_then(|spec| HostBuffer::check(&allocator, spec));
+        let check = move || wanted.check().and_then(|wanted| wanted.check(&allocator));
         wish_outcome(off_loop(check).await?)
     }
-}
-
-fn checked(wanted: Vec<WantedMemory>) -> Result<Vec<Wanted>, Error> {
-    wanted.into_iter().map(WantedMemory::check).collect()
 }
 
 impl WantedMemory {

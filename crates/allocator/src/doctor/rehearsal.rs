@@ -1,5 +1,6 @@
 //! What a start would come to: everything that was kept is charged again, in its order, and then given back.
 
+use crate::backing::Backing;
 use crate::error::Error;
 use crate::memory::{HostBuffer, HostBufferSpec, HostMemoryAllocator, Rehearsed};
 use crate::pool::{V4PagedHostPool, V4PagedPoolSpec};
@@ -14,6 +15,17 @@ pub enum Wanted {
 }
 
 impl Wanted {
+    /// The backing that it would get now, or why not; nothing is charged, and nobody is told.
+    ///
+    /// # Errors
+    /// As making it, without BUDGET_ADMISSION_CLOSED and this process's own limits.
+    pub fn check(self, allocator: &HostMemoryAllocator) -> Result<Backing, Error> {
+        match self {
+            Self::Pool(spec) => V4PagedHostPool::check(allocator, &spec),
+            Self::Buffer(spec) => HostBuffer::check(allocator, spec),
+        }
+    }
+
     fn rehearse(self, allocator: &HostMemoryAllocator) -> Result<Rehearsed, Error> {
         match self {
             Self::Pool(spec) => V4PagedHostPool::rehearse(allocator, &spec),
@@ -23,29 +35,31 @@ impl Wanted {
 }
 
 /// Whether `kept` could be had again, one after the other as at a start, and after them `more`, as by calls: what each gets,
-/// or why not. Only on an allocator that nobody else asks. Nothing is mapped, and at the end nothing is held.
+/// or why not; what is none to begin with is answered as it is. Only on an allocator that nobody else asks. Nothing is mapped, and at the end nothing is held.
 pub fn rehearse(
     allocator: &HostMemoryAllocator,
-    kept: impl IntoIterator<Item = Wanted>,
-    more: impl IntoIterator<Item = Wanted>,
-) -> Vec<Result<crate::Backing, Error>> {
+    kept: impl IntoIterator<Item = Result<Wanted, Error>>,
+    more: impl IntoIterator<Item = Result<Wanted, Error>>,
+) -> Vec<Result<Backing, Error>> {
+    let take = |wanted: Result<Wanted, Error>| wanted.and_then(|wanted| wanted.rehearse(allocator));
     let ledger = allocator.ledger();
     ledger.set_restoring(true);
-    let mut held: Vec<_> = kept.into_iter().map(|wanted| wanted.rehearse(allocator)).collect();
+    let mut held: Vec<_> = kept.into_iter().map(take).collect();
     ledger.set_restoring(false);
-    held.extend(more.into_iter().map(|wanted| wanted.rehearse(allocator)));
+    held.extend(more.into_iter().map(take));
     held.into_iter().map(|outcome| outcome.map(|rehearsed| rehearsed.backing())).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::HostBufferFailure;
+    use crate::HostBufferFailure;
     use crate::budget::{BudgetChange, Budgets};
     use crate::host::HostRoot;
     use crate::memory::{MemoryWish, OnHugepageShortage};
     use crate::sync::Arc;
     use crate::units::Bytes;
-    use crate::{Backing, HostBufferFailure};
 
     /// An allocator on a host with six MiB.
     fn allocator(folder: &tempfile::TempDir) -> HostMemoryAllocator {
@@ -55,13 +69,18 @@ mod tests {
         HostMemoryAllocator::new(HostRoot::new(folder.path()), Bytes::ZERO).unwrap()
     }
 
-    fn buffer(mebibytes: u32, backing: Backing, on_hugepage_shortage: OnHugepageShortage) -> Wanted {
+    fn buffer(
+        mebibytes: u32,
+        backing: Backing,
+        on_hugepage_shortage: OnHugepageShortage,
+    ) -> Result<Wanted, Error> {
         let memory = MemoryWish { on_hugepage_shortage, ..MemoryWish::of(backing) };
         let bytes = Bytes::mebibytes(mebibytes);
-        Wanted::Buffer(HostBufferSpec { name: None, bytes, memory, budget: "host".to_owned(), rank: None })
+        let budget = "host".to_owned();
+        Ok(Wanted::Buffer(HostBufferSpec { name: None, bytes, memory, budget, rank: None }))
     }
 
-    fn plain(mebibytes: u32) -> Wanted {
+    fn plain(mebibytes: u32) -> Result<Wanted, Error> {
         buffer(mebibytes, Backing::Anonymous, OnHugepageShortage::Fail)
     }
 

@@ -2,6 +2,7 @@
 
 use super::slot_pool::{SizeFields, SlotPool, SlotStats};
 use super::spec::{V4PagedPoolPlan, V4PagedPoolSpec};
+use crate::backing::Backing;
 use crate::errno::Errno;
 use crate::error::Error;
 use crate::memory::{HostMemory, HostMemoryAllocator, Rehearsed};
@@ -40,6 +41,15 @@ impl V4PagedHostPool {
     pub fn rehearse(allocator: &HostMemoryAllocator, spec: &V4PagedPoolSpec) -> Result<Rehearsed, Error> {
         let request = spec.memory_request()?;
         allocator.rehearse(&request).map_err(|error| spec.refusal(&request, error))
+    }
+
+    /// The backing that [`allocate`](Self::allocate) would get now; see [`HostMemoryAllocator::check`].
+    ///
+    /// # Errors
+    /// As `allocate`, without BUDGET_ADMISSION_CLOSED.
+    pub fn check(allocator: &HostMemoryAllocator, spec: &V4PagedPoolSpec) -> Result<Backing, Error> {
+        let request = spec.memory_request()?;
+        allocator.check(&request).map_err(|error| spec.refusal(&request, error))
     }
 
     pub(super) fn of_parts(
