@@ -1,4 +1,5 @@
 import { connect } from 'node:net';
+import { dirname, resolve } from 'node:path';
 import type { Config } from '../config.js';
 import type { WishedMemory } from '../doctor/look.js';
 import type { DoctorArguments } from './doctor-arguments.js';
@@ -30,7 +31,8 @@ export async function askServer(config: Config, wish: DoctorArguments['wish']): 
     });
     const { data } = (await response.json()) as { data?: { doctor?: DoctorReport } };
     const report = data?.doctor;
-    return report?.stateFile?.startsWith(`${config.stateDir}/`) ? report : undefined;
+    const isOfOurs = report?.stateFile != null && dirname(resolve(report.stateFile)) === resolve(config.stateDir);
+    return isOfOurs ? report : undefined;
   } catch {
     return undefined;
   }
@@ -50,11 +52,11 @@ function contractName(backing: WishedMemory['backing']): string {
 /** Whether something listens there. It is not asked anything. */
 export function isTaken({ address, port }: Pick<Config, 'address' | 'port'>): Promise<boolean> {
   if (port === 0) return Promise.resolve(false);
-  return new Promise((resolve) => {
+  return new Promise((answer) => {
     const socket = connect({ host: address, port, timeout: PATIENCE_MS });
     const end = (taken: boolean) => {
       socket.destroy();
-      resolve(taken);
+      answer(taken);
     };
     socket
       .once('connect', () => end(true))

@@ -9,6 +9,7 @@ import { diagnose } from './diagnose.js';
 import { type Finding, type Severity, worst } from './finding.js';
 import type { JudgedWish, Look, StateLook, Wish } from './look.js';
 import { bufferName, poolName, wanted } from './wanted.js';
+import { count } from './words.js';
 
 /** What was found, and when. */
 export interface Diagnosis {
@@ -86,11 +87,8 @@ export class Doctor {
   #state(file: string | undefined): StateLook {
     if (file === undefined) return { kind: 'NotKept' };
     const [pools, buffers] = [this.made.pools.list().length, this.made.buffers.list().length];
-    return {
-      kind: 'Open',
-      folder: dirname(file),
-      detail: `this process has it open; ${pools} pools, ${buffers} buffers`,
-    };
+    const detail = `this process has it open; ${count(pools, 'pool')}, ${count(buffers, 'buffer')}`;
+    return { kind: 'Open', folder: dirname(file), detail };
   }
 }
 

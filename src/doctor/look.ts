@@ -31,8 +31,8 @@ export interface JudgedWish extends Wish {
 export type StateLook =
   | { readonly kind: 'Open'; readonly folder: string; readonly detail: string }
   | { readonly kind: 'Absent'; readonly folder: string }
-  /** Another process has it, and could not be asked. */
-  | { readonly kind: 'InUse'; readonly folder: string; readonly detail: string }
+  /** Another process has it, and was not asked. */
+  | { readonly kind: 'InUse'; readonly folder: string }
   /** A start would be refused; the detail says what to do. */
   | { readonly kind: 'Refused'; readonly folder: string; readonly detail: string }
   | { readonly kind: 'NotKept' };

@@ -5,8 +5,17 @@ import type { Config } from '../config.js';
 import { container } from './container.js';
 import { type Diagnosis, diagnosis, diskFree, figuresOf } from './doctor.js';
 import type { JudgedWish, Look, StateLook, Wish } from './look.js';
-import { copyState, hasState, isInUse, nearestThatExists, type StateCopy, whyNotWritable } from './state-copy.js';
+import {
+  copyState,
+  hasState,
+  isInUse,
+  nearestThatExists,
+  type StateCopy,
+  stateFileIn,
+  whyNotWritable,
+} from './state-copy.js';
 import { keptBuffer, keptPool, wanted } from './wanted.js';
+import { count } from './words.js';
 
 /** The settings that a start goes by. */
 export type StartSettings = Pick<Config, 'hostRoot' | 'reserveBytes' | 'stateDir'>;
@@ -32,7 +41,7 @@ export async function rehearseStart(settings: StartSettings, door: Door, wish?: 
       stateDiskFree: await diskFree(nearestThatExists(settings.stateDir)),
       container: container(),
     };
-    return diagnosis(look, new Date(), undefined);
+    return diagnosis(look, new Date(), opened.kind === 'Open' ? stateFileIn(opened.folder) : undefined);
   } finally {
     await state.close();
     copy?.remove();
@@ -47,20 +56,18 @@ interface OpenedCopy {
 
 /** The copy of the state, or an empty one with why there is no other. */
 function openCopy(folder: string): OpenedCopy {
-  const none = (kind: 'InUse' | 'Refused', detail: string) => ({
-    folder: { kind, folder, detail },
-    state: new State(undefined),
-  });
-  if (isInUse(folder)) return none('InUse', 'nothing answered for it');
+  const without = (look: StateLook) => ({ folder: look, state: new State(undefined) });
+  if (isInUse(folder)) return without({ kind: 'InUse', folder });
   const unwritable = whyNotWritable(folder);
-  if (unwritable !== undefined) return none('Refused', `${folder} cannot be used: ${unwritable}.`);
-  if (!hasState(folder)) return { folder: { kind: 'Absent', folder }, state: new State(undefined) };
+  if (unwritable !== undefined)
+    return without({ kind: 'Refused', folder, detail: `${folder} cannot be used: ${unwritable}.` });
+  if (!hasState(folder)) return without({ kind: 'Absent', folder });
   const copy = copyState(folder);
   try {
     return { folder: { kind: 'Open', folder, detail: '' }, state: new State(copy.folder), copy };
   } catch (error) {
     copy.remove();
-    return none('Refused', (error as Error).message.replaceAll(copy.folder, folder));
+    return without({ kind: 'Refused', folder, detail: (error as Error).message.replaceAll(copy.folder, folder) });
   }
 }
 
@@ -84,7 +91,7 @@ async function judge({ hostRoot, reserveBytes }: StartSettings, state: State, wi
     const { backing, failure } = outcomes[index] ?? {};
     return { ...each, isHeld: false, backing: backing ?? undefined, failure: failure ?? undefined };
   });
-  const kept = `${figures.budgets.length} budgets, ${live} reservations that go on, ${wishes.length} pools and buffers with memory`;
+  const kept = `${count(figures.budgets.length, 'budget')}, ${count(live, 'reservation')} that would go on, ${count(wishes.length, 'pool or buffer', 'pools and buffers')} with memory`;
   return { ...figures, wishes: judged, kept };
 }
 

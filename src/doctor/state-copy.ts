@@ -3,12 +3,18 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 
 /** The state file and its log (crates/allocator/src/state/file.rs). */
-const FILES = ['hostpool.sqlite3', 'hostpool.sqlite3-wal'];
+const FILE = 'hostpool.sqlite3';
+const FILES = [FILE, `${FILE}-wal`];
 
 /** A copy of what is kept, to be opened in place of it. */
 export interface StateCopy {
   readonly folder: string;
   remove(): void;
+}
+
+/** Where the state is in its folder. */
+export function stateFileIn(folder: string): string {
+  return join(folder, FILE);
 }
 
 /** Whether there is anything in the folder to copy. */

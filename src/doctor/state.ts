@@ -18,7 +18,7 @@ function state({ state }: Look): Finding[] {
     case 'Absent':
       return [info('STATE', 'state', 'No state yet', `${state.folder} holds none: a start makes it.`)];
     case 'InUse':
-      return [inUse(state)];
+      return [inUse(state.folder)];
     case 'Refused':
       return [refused(state)];
     case 'NotKept':
@@ -28,12 +28,10 @@ function state({ state }: Look): Finding[] {
   }
 }
 
-function inUse({ folder, detail }: { folder: string; detail: string }): Finding {
-  const why = `${folder} is in use, by a hostpool that could not be asked: ${detail}. What it keeps was not looked at.`;
+function inUse(folder: string): Finding {
+  const why = `${folder} is in use by a hostpool that was not asked: what that one keeps was not looked at.`;
   const steps = [
-    act(
-      'Run this with the HOSTPOOL_ADDRESS and HOSTPOOL_PORT of that one, or ask it: { doctor { findings { title } } }.',
-    ),
+    act('Run this with its HOSTPOOL_ADDRESS and HOSTPOOL_PORT, or ask it: { doctor { findings { title } } }.'),
   ];
   return problem('STATE', 'state', 'The state is in use', why, steps);
 }

@@ -81,7 +81,8 @@ export function hugepages(sizeBytes: number, pages: number, node: number | undef
   const file = `${folder}/hugepages/hugepages-${sizeBytes / 1024}kB/nr_hugepages`;
   const parameter = `hugepagesz=${shortPageSize(sizeBytes)} hugepages=${node === undefined ? pages : `${node}:${pages}`}`;
   const onHost = [
-    run('Now, on the host; read it back, the kernel may give fewer', `echo ${pages} | sudo tee ${file}; cat ${file}`),
+    run('Now, on the host', `echo ${pages} | sudo tee ${file}`),
+    run('Then read it back: the kernel may give fewer', `cat ${file}`),
     put('At each boot; then sudo update-grub', GRUB_FILE, `GRUB_CMDLINE_LINUX="$GRUB_CMDLINE_LINUX ${parameter}"`),
   ];
   if (container !== 'kubernetes') return onHost;

@@ -54,7 +54,7 @@ function refused(look: Look, wish: JudgedWish, failure: Failure): Finding {
 }
 
 /** The figures of the decision: the documented sentence, where that has them. */
-function whyRefused({ host }: Look, failure: Failure): string {
+function whyRefused({ host, budgets }: Look, failure: Failure): string {
   if (failure.kind !== 'HostBufferAllocationFailed') return failure.message;
   const { reason, hugepagesNeeded, hugepagesFree, onlineNumaNodes, mappedBytes } = failure;
   if (reason === 'NumaNodeOffline')
@@ -63,8 +63,10 @@ function whyRefused({ host }: Look, failure: Failure): string {
     return `the kernel has these sizes: ${host?.hugepages.map((pool) => size(pool.size)).join(', ') || 'none'}.`;
   if (hugepagesNeeded != null && hugepagesFree != null)
     return `it takes ${count(hugepagesNeeded, 'hugepage')}, and ${hugepagesFree} can be had.`;
-  if (reason === 'HostMemoryExhausted' || reason === 'CgroupLimit' || reason === 'NumaNodeExhausted')
-    return `it takes ${size(mappedBytes)}, more than there is.`;
+  const left = budgets[0]?.availableBytes;
+  if ((reason === 'HostMemoryExhausted' || reason === 'CgroupLimit') && left !== undefined)
+    return `it takes ${size(mappedBytes)}; ${size(left)} can be promised in all.`;
+  if (reason === 'NumaNodeExhausted') return `it takes ${size(mappedBytes)}, more than the node has free.`;
   return failure.message;
 }
 

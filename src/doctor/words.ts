@@ -23,8 +23,8 @@ export function shortPageSize(bytes: number): string {
 }
 
 /** "1 page", "2 pages". */
-export function count(number: number, noun: string): string {
-  return `${number} ${noun}${number === 1 ? '' : 's'}`;
+export function count(number: number, noun: string, nouns = `${noun}s`): string {
+  return `${number} ${number === 1 ? noun : nouns}`;
 }
 
 /** How a limit reads. */
