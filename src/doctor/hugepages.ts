@@ -10,10 +10,9 @@ export function hugepageFindings(look: Look): Finding[] {
   const { host } = look;
   if (host === undefined) return [];
   if (host.hugepages.length > 0) return host.hugepages.map((pool) => ofSize(look, host, pool));
-  const wanting = namesOf(look.wishes, ({ memory }) => mustBeOnHugepages(memory));
-  const detail = `There is no ${look.hostRoot === '/' ? '' : look.hostRoot}/sys/kernel/mm/hugepages: the kernel was built without them, or hides them.`;
-  if (wanting.length === 0) return [info('HUGEPAGES', 'hugepages', 'No hugepages', detail)];
-  return [problem('HUGEPAGES', 'hugepages', 'No hugepages', detail, [act('Wish for ordinary pages.')], wanting)];
+  const root = look.hostRoot === '/' ? '' : look.hostRoot;
+  const detail = `There is no ${root}/sys/kernel/mm/hugepages: the kernel was built without them, or hides them.`;
+  return [info('HUGEPAGES', 'hugepages', 'No hugepages', detail)];
 }
 
 type Host = NonNullable<Look['host']>;

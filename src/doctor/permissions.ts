@@ -1,4 +1,4 @@
-import { type Finding, info, ok, problem } from './finding.js';
+import { type Finding, info, ok, problem, type Step } from './finding.js';
 import { type Look, namesOf } from './look.js';
 import { act, capability, processLimit } from './steps.js';
 import { limit, size } from './words.js';
@@ -46,7 +46,8 @@ function placement({ facts, container }: Look): Finding {
   );
 }
 
-function lock({ facts, wishes, container }: Look): Finding {
+function lock(look: Look): Finding {
+  const { facts, wishes } = look;
   const { soft } = facts.process.lockedMemory;
   const { lock, lockBeyondLimit } = facts.refused;
   const isUnbound = lock == null && lockBeyondLimit == null;
@@ -59,14 +60,17 @@ function lock({ facts, wishes, container }: Look): Finding {
   const wanted = locking.reduce((sum, { bytes }) => sum + bytes, 0);
   const title = most === 0 ? 'No memory can be locked' : `At most ${size(most)} of memory can be locked`;
   const told = `RLIMIT_MEMLOCK is ${limit(soft, size)}, and CAP_IPC_LOCK is not in effect`;
-  if (wanted <= most) return info('PERMISSIONS', 'lock-memory', title, `${told}.`, lockSteps(2 ** 40, container));
+  if (wanted <= most) return info('PERMISSIONS', 'lock-memory', title, `${told}.`, lockSteps(look, 2 ** 40));
   const detail = `${told}; ${size(wanted)} are to be locked.`;
   const names = locking.map(({ name }) => name);
-  return problem('PERMISSIONS', 'lock-memory', title, detail, lockSteps(wanted, container), names);
+  return problem('PERMISSIONS', 'lock-memory', title, detail, lockSteps(look, wanted), names);
 }
 
-function lockSteps(bytes: number, container: Look['container']) {
-  return [...capability('IPC_LOCK', container), ...processLimit('LimitMEMLOCK', bytes, container)];
+/** A container gives a capability to root alone: other users have it in their bounding set, where it has no effect. */
+function lockSteps({ facts, container }: Look, bytes: number): Step[] {
+  const limits = processLimit('LimitMEMLOCK', bytes, container);
+  const isOthers = container !== undefined && facts.process.effectiveUid !== 0;
+  return isOthers ? limits : [...capability('IPC_LOCK', container), ...limits];
 }
 
 function filtered({ process }: Look['facts']): string {
