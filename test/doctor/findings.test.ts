@@ -1,3 +1,4 @@
+import { readdirSync, readFileSync } from 'node:fs';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { type BudgetReading, HostAllocator, type HostFacts, HostState } from '../../native/index.js';
 import { diagnose } from '../../src/doctor/diagnose.js';
@@ -208,6 +209,20 @@ function calm(facts: HostFacts): HostFacts {
   const descriptors = { soft: 65_536, hard: 65_536 };
   return { ...facts, refused: {}, process: { ...facts.process, descriptors } };
 }
+
+it('every id is explained in docs/doctor.md', () => {
+  const source = new URL('../../src/doctor/', import.meta.url);
+  const text = readdirSync(source)
+    .map((name) => readFileSync(new URL(name, source), 'utf8'))
+    .join('\n');
+  const ids = [...text.matchAll(/\b(?:ok|info|problem)\(\s*'[A-Z]+',\s*'([a-z0-9-]+)'/g)].map(([, id]) => id);
+  const reasons = [...(/type Reason =([^;]*);/.exec(text)?.[1] ?? '').matchAll(/'([a-z-]+)'/g)].map(
+    ([, id]) => `wish-${id}`,
+  );
+  expect([ids.length > 20, reasons.length > 8]).toEqual([true, true]);
+  const docs = readFileSync(new URL('../../docs/doctor.md', import.meta.url), 'utf8');
+  expect([...ids, ...reasons].filter((id) => !docs.includes(`| \`${id}\` |`))).toEqual([]);
+});
 
 it('a host that cannot be read is one error, and nothing else is made up of it', () => {
   const findings = diagnose({

@@ -1,4 +1,5 @@
 //! Looking at the host leaves it, and this process, as they were. Alone in its process: it counts what that has.
+#![expect(clippy::unwrap_used, reason = "a panic here is how a test fails")]
 
 use hostpool_allocator::doctor::HostFacts;
 use hostpool_allocator::host::HostRoot;
