@@ -1,7 +1,7 @@
 import { connect } from 'node:net';
 import { dirname, resolve } from 'node:path';
+import type { Backing } from '../../native/index.js';
 import type { Config } from '../config.js';
-import type { WishedMemory } from '../doctor/look.js';
 import type { DoctorArguments } from './doctor-arguments.js';
 import type { DoctorReport } from './doctor-report.js';
 
@@ -40,12 +40,17 @@ export async function askServer(config: Config, wish: DoctorArguments['wish']): 
 
 function wishInput({ memory, bytes }: NonNullable<DoctorArguments['wish']>) {
   const { backing, hugepageSize, numaNode, lockMemory = false } = memory;
-  const asked = { backing: contractName(backing), numaNode, ...(hugepageSize === undefined ? {} : { hugepageSize }) };
-  return { bytes: bytes ?? null, lockMemory, memory: asked };
+  const asked = {
+    backing: contractName(backing),
+    numaNode,
+    lockMemory,
+    ...(hugepageSize === undefined ? {} : { hugepageSize }),
+  };
+  return { bytes: bytes ?? null, memory: asked };
 }
 
 /** `AnonymousShm` as the contract spells it. */
-function contractName(backing: WishedMemory['backing']): string {
+function contractName(backing: Backing): string {
   return backing.replace(/(?<=[a-z])(?=[A-Z])/g, '_').toUpperCase();
 }
 

@@ -1,5 +1,5 @@
 import { parseArgs } from 'node:util';
-import type { WishedMemory } from '../doctor/look.js';
+import type { MemoryRequest } from '../allocator/specification.js';
 import { parseBytes } from '../quantity.js';
 
 /** What `hostpool doctor` was asked. */
@@ -8,7 +8,7 @@ export interface DoctorArguments {
   readonly json: boolean;
   /** Look with the rights of this process, also where a hostpool runs. */
   readonly local: boolean;
-  readonly wish: { readonly memory: WishedMemory; readonly bytes: number | undefined } | undefined;
+  readonly wish: { readonly memory: MemoryRequest; readonly bytes: number | undefined } | undefined;
 }
 
 /** What the arguments come to. */
@@ -70,7 +70,7 @@ function wishOf(values: Values): DoctorArguments['wish'] {
   const { backing, bytes, 'hugepage-size': hugepage, 'numa-node': node, 'lock-memory': lockMemory = false } = values;
   if ([backing, bytes, hugepage, node].every((value) => value === undefined) && !lockMemory) return undefined;
   const usual = hugepage === undefined ? 'ANONYMOUS_SHM' : 'ANONYMOUS_SHM_HUGETLB';
-  const memory: WishedMemory = {
+  const memory: MemoryRequest = {
     backing: BACKINGS[(backing ?? usual) as keyof typeof BACKINGS],
     hugepageSize: hugepage === undefined ? undefined : parseBytes(hugepage),
     onHugepageShortage: 'Fail',

@@ -1,21 +1,16 @@
 import type { Backing, BudgetReading, HostFacts, HostReading } from '../../native/index.js';
 import type { Failure } from '../allocator/failure.js';
-import type { MemoryRequest } from '../allocator/specification.js';
+import { isHugetlb, type MemoryRequest } from '../allocator/specification.js';
 
 /** Memory that somebody wishes for, so far as this host has to do with it. */
 export interface Wish {
   /** What people know it by, e.g. `pool "kv"`. */
   readonly name: string;
-  readonly memory: WishedMemory;
+  readonly memory: MemoryRequest;
   readonly bytes: number;
   /** The budget it is charged to. */
   readonly budget: string;
   readonly rank?: number | undefined;
-}
-
-/** How the memory should be made; `lockMemory` keeps it from being swapped. */
-export interface WishedMemory extends MemoryRequest {
-  readonly lockMemory?: boolean;
 }
 
 /** A wish, and what it comes to. */
@@ -64,4 +59,19 @@ export interface Look {
 /** The names of those wishes that a test holds for, of those whose memory is not there already. */
 export function namesOf(wishes: readonly JudgedWish[], test: (wish: JudgedWish) => boolean): string[] {
   return wishes.filter((wish) => !wish.isHeld && test(wish)).map(({ name }) => name);
+}
+
+/** The nodes that memory is to be on; none for any. */
+export function nodesOf({ numaNode, numaNodes }: MemoryRequest): readonly number[] {
+  return numaNodes ?? (numaNode === -1 ? [] : [numaNode]);
+}
+
+/** Whether mbind is asked for it: interleaving over whichever nodes there are needs it too. */
+export function isPlaced(memory: MemoryRequest): boolean {
+  return nodesOf(memory).length > 0 || memory.numaPolicy === 'Interleave';
+}
+
+/** Whether its pages are locked: hugepages of a pool are never swapped, so that they are not. */
+export function isLocked({ lockMemory, backing }: MemoryRequest): boolean {
+  return lockMemory === true && !isHugetlb(backing);
 }

@@ -1,5 +1,5 @@
 import { type Finding, info, ok, problem } from './finding.js';
-import { type Look, namesOf } from './look.js';
+import { type Look, namesOf, nodesOf } from './look.js';
 import { act, allowNodes, sysctl } from './steps.js';
 import { size } from './words.js';
 
@@ -28,7 +28,7 @@ function allowed({ facts, wishes, container }: Look, { numaNodes }: Host): Findi
   if (missing.length === 0) return [ok('NUMA', 'numa-allowed', 'Every node may be used', `${detail}.`)];
   const all = numaNodes.map(({ id }) => id).join(',');
   const without = `${detail}; not from ${nodes(missing.join(','))}`;
-  const wanting = namesOf(wishes, ({ memory }) => missing.includes(memory.numaNode));
+  const wanting = namesOf(wishes, ({ memory }) => nodesOf(memory).some((node) => missing.includes(node)));
   const steps = allowNodes(all, container);
   return [problem('NUMA', 'numa-allowed', 'The cpuset leaves nodes out', `${without}.`, steps, wanting)];
 }

@@ -1,5 +1,5 @@
 import { type Finding, info, ok, problem, type Step } from './finding.js';
-import { type Look, namesOf } from './look.js';
+import { isLocked, isPlaced, type Look, namesOf } from './look.js';
 import { act, capability, processLimit } from './steps.js';
 import { limit, size } from './words.js';
 
@@ -13,7 +13,7 @@ function bind({ facts, wishes, container, host }: Look): Finding {
   if (bind == null) return ok('PERMISSIONS', 'numa-bind', 'Memory can be bound to a node', 'mbind works.');
   if (bind === 'ENOSYS') {
     const detail = 'mbind is not there (ENOSYS): this kernel was built without NUMA.';
-    const wanting = namesOf(wishes, ({ memory }) => memory.numaNode >= 0);
+    const wanting = namesOf(wishes, ({ memory }) => isPlaced(memory));
     if (wanting.length === 0) return info('PERMISSIONS', 'numa-bind', 'No memory can be bound to a node', detail);
     return problem('PERMISSIONS', 'numa-bind', 'No memory can be bound to a node', detail, [act(ANY_NODE)], wanting);
   }
@@ -23,13 +23,13 @@ function bind({ facts, wishes, container, host }: Look): Finding {
     'PERMISSIONS',
     'numa-bind',
     'Binds to a NUMA node are refused',
-    `mbind is refused with ${bind}${filtered(facts)}: memory with a numaNode fails with NUMA_BIND_DENIED.${nodes}`,
+    `mbind is refused with ${bind}${filtered(facts)}: memory that names nodes, or interleaves, fails with NUMA_BIND_DENIED.${nodes}`,
     [...capability('SYS_NICE', container), act(ANY_NODE)],
-    namesOf(wishes, ({ memory }) => memory.numaNode >= 0),
+    namesOf(wishes, ({ memory }) => isPlaced(memory)),
   );
 }
 
-const ANY_NODE = 'Or wish for memory with numaNode: -1.';
+const ANY_NODE = 'Or wish for memory from any node: numaNode: -1.';
 
 function placement({ facts, container }: Look): Finding {
   const { placement } = facts.refused;
@@ -55,8 +55,8 @@ function lock(look: Look): Finding {
     const why = soft == null ? 'RLIMIT_MEMLOCK is unlimited' : 'CAP_IPC_LOCK is in effect';
     return ok('PERMISSIONS', 'lock-memory', 'Any amount of memory can be locked', `${why}.`);
   }
-  const most = lock == null ? (soft ?? 0) : 0;
-  const locking = wishes.filter(({ memory, isHeld }) => memory.lockMemory === true && !isHeld);
+  const most = lock == null ? Math.max(0, (soft ?? 0) - (facts.process.lockedBytes ?? 0)) : 0;
+  const locking = wishes.filter(({ memory, isHeld }) => isLocked(memory) && !isHeld);
   const wanted = locking.reduce((sum, { bytes }) => sum + bytes, 0);
   const title = most === 0 ? 'No memory can be locked' : `At most ${size(most)} of memory can be locked`;
   const told = `RLIMIT_MEMLOCK is ${limit(soft, size)}, and CAP_IPC_LOCK is not in effect`;

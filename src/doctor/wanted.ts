@@ -1,14 +1,14 @@
 import type { WantedMemory } from '../../native/index.js';
 import { HOST_BUDGET } from '../allocator/budgets.js';
 import { pageBytes } from '../allocator/placement.js';
-import type { HostBufferRequest, PagedPoolRequest } from '../allocator/specification.js';
-import type { Wish, WishedMemory } from './look.js';
+import type { HostBufferRequest, MemoryRequest, PagedPoolRequest } from '../allocator/specification.js';
+import type { Wish } from './look.js';
 
 /** What the wish that was asked about is called. */
 const ASKED = 'the wish';
 
 /** Memory that is asked about: not configured, and charged to the host alone. One page when no size is given. */
-export function askedWish(memory: WishedMemory, bytes: number | undefined): Wish {
+export function askedWish(memory: MemoryRequest, bytes: number | undefined): Wish {
   return { name: ASKED, memory, bytes: bytes ?? pageBytes(memory), budget: HOST_BUDGET };
 }
 

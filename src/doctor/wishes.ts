@@ -2,17 +2,24 @@ import type { Failure } from '../allocator/failure.js';
 import { pageBytes } from '../allocator/placement.js';
 import { isHugetlb } from '../allocator/specification.js';
 import { type Finding, info, ok, type Step } from './finding.js';
-import type { JudgedWish, Look } from './look.js';
+import { isLocked, type JudgedWish, type Look, nodesOf } from './look.js';
 import { act, hugepages, memoryLimit, run } from './steps.js';
 import { count, size } from './words.js';
 
 /** Each wish by itself: met, met otherwise than wished, or what refuses it. `blocked` are those that another finding has. */
 export function wishFindings(look: Look, blocked: ReadonlySet<string>): Finding[] {
   return look.wishes.flatMap((wish) => {
-    if (wish.failure !== undefined) return [refused(look, wish, wish.failure)];
-    if (blocked.has(wish.name)) return [];
+    const { failure } = wish;
+    if (blocked.has(wish.name) && (failure === undefined || isOfProcess(failure))) return [];
+    if (failure !== undefined) return [refused(look, wish, failure)];
     return [met(look, wish)];
   });
+}
+
+/** What this process's own rights and limits refuse has a finding that is about those. */
+function isOfProcess(failure: Failure): boolean {
+  if (failure.kind !== 'HostBufferAllocationFailed') return false;
+  return ['MemlockLimit', 'NumaBindDenied', 'System'].includes(failure.reason);
 }
 
 function met({ facts }: Look, wish: JudgedWish): Finding {
@@ -34,8 +41,15 @@ function met({ facts }: Look, wish: JudgedWish): Finding {
 export function described({ bytes, memory }: Pick<JudgedWish, 'bytes' | 'memory'>): string {
   const kind = BACKINGS[memory.backing];
   const pages = isHugetlb(memory.backing) ? ` on pages of ${size(pageBytes(memory))}` : '';
-  const node = memory.numaNode >= 0 ? ` on node ${memory.numaNode}` : '';
-  return `${size(bytes)} ${kind}${pages}${node}${memory.lockMemory === true ? ', locked' : ''}`;
+  return `${size(bytes)} ${kind}${pages}${placed(memory)}${isLocked(memory) ? ', locked' : ''}`;
+}
+
+function placed(memory: JudgedWish['memory']): string {
+  const nodes = nodesOf(memory);
+  const on = nodes.length === 0 ? 'all nodes' : `node${nodes.length === 1 ? '' : 's'} ${nodes.join(', ')}`;
+  if (memory.numaPolicy === 'Interleave') return ` interleaved over ${on}`;
+  if (nodes.length === 0) return '';
+  return memory.numaPolicy === 'Preferred' ? ` rather on ${on}` : ` on ${on}`;
 }
 
 const BACKINGS = {
@@ -79,6 +93,7 @@ type Reason =
   | 'node-memory'
   | 'node-absent'
   | 'numa-bind'
+  | 'lock-memory'
   | 'budget'
   | 'prefault'
   | 'refused';
@@ -91,6 +106,7 @@ const TITLES: Record<Reason, string> = {
   'node-memory': 'needs more than its node has',
   'node-absent': 'wants a node that is not there',
   'numa-bind': 'cannot be bound to its node',
+  'lock-memory': 'cannot be locked in memory',
   budget: 'needs more than its budget has',
   prefault: 'could not be faulted in',
   refused: 'cannot be made',
@@ -140,6 +156,8 @@ function byFailure(reason: Extract<Failure, { kind: 'HostBufferAllocationFailed'
       return 'node-absent';
     case 'NumaBindDenied':
       return 'numa-bind';
+    case 'MemlockLimit':
+      return 'lock-memory';
     case 'NumaNodeExhausted':
       return 'node-memory';
     case 'HostMemoryExhausted':
@@ -179,6 +197,8 @@ function stepsFor(look: Look, wish: JudgedWish, failure: Failure, reason: Reason
       return [act('Raise the budget with updateBudget, open it, or give back what is idle in it.')];
     case 'numa-bind':
       return [anyNode()];
+    case 'lock-memory':
+      return [act('See the finding lock-memory, or do not lock it, or use hugepages: they are never swapped out.')];
     case 'prefault':
       return [run('What the kernel says', 'sudo dmesg | tail -30'), act('Then destroy it and create it again.')];
     case 'refused':
@@ -190,7 +210,8 @@ function stepsFor(look: Look, wish: JudgedWish, failure: Failure, reason: Reason
 
 function hugepageSteps({ host, container }: Look, { memory, bytes }: JudgedWish, failure: Failure): Step[] {
   const page = pageBytes(memory);
-  const node = memory.numaNode >= 0 ? memory.numaNode : undefined;
+  const nodes = nodesOf(memory);
+  const node = nodes.length === 1 && memory.numaPolicy !== 'Preferred' ? nodes[0] : undefined;
   const pools = node === undefined ? host?.hugepages : host?.numaNodes.find(({ id }) => id === node)?.hugepages;
   const total = pools?.find(({ size }) => size === page)?.total ?? 0;
   const wanted = total + Math.ceil(shortBytes(failure, bytes) / page);

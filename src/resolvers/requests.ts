@@ -60,8 +60,8 @@ export function reservationRequest(input: ReserveHostMemoryInput): ReservationRe
 }
 
 /** Memory that is asked about. */
-export function wishRequest({ bytes, memory, lockMemory }: DoctorWishInput): Wish {
-  return askedWish({ ...memoryRequest(memory), lockMemory }, bytes ?? undefined);
+export function wishRequest({ bytes, memory }: DoctorWishInput): Wish {
+  return askedWish(memoryRequest(memory), bytes ?? undefined);
 }
 
 /** Without null: a key that is not given is none. */

@@ -97,6 +97,21 @@ describe('a wish that a right is missing for', () => {
     expect(held.wishes).toEqual([]);
   });
 
+  it.each<[string, Partial<JudgedWish['memory']>, string[]]>([
+    ['several nodes', { numaNodes: [0, 1] }, ['pool "kv"']],
+    ['every node in turn', { numaPolicy: 'Interleave' }, ['pool "kv"']],
+    ['any node', {}, []],
+  ])('needs binds, or does not, when it is for %s', (_name, memory, blocked) => {
+    const wishes = [{ ...wish, memory: { ...wish.memory, ...memory } }];
+    expect(find('numa-bind', { refused: { bind: 'EPERM' }, wishes }).wishes).toEqual(blocked);
+  });
+
+  it('is not one on hugepages that is to be locked: those are never swapped', () => {
+    const huge = { ...locked, memory: { ...locked.memory, backing: 'AnonymousHugetlb' as const } };
+    const process = { lockedMemory: { soft: GIB } };
+    expect(find('lock-memory', { refused: { lockBeyondLimit: 'ENOMEM' }, process, wishes: [huge] }).wishes).toEqual([]);
+  });
+
   it('is not told to be met as well', () => {
     const look = {
       ...base,
@@ -132,13 +147,16 @@ describe('what to do', () => {
       requestedBacking: 'AnonymousShmHugetlb',
       hugepageSize: 2 ** 21,
       numaNode: 1,
+      numaNodes: [1],
       hugepagesNeeded: 64,
       hugepagesFree: 32,
       onlineNumaNodes: [0, 1],
     } as const;
     const memory = { ...wish.memory, backing: 'AnonymousShmHugetlb', numaNode: 1 } as const;
     const found = find('wish-node-memory', {
-      wishes: [{ ...wish, memory, backing: undefined, failure: { ...failure, onlineNumaNodes: [0, 1] } }],
+      wishes: [
+        { ...wish, memory, backing: undefined, failure: { ...failure, numaNodes: [1], onlineNumaNodes: [0, 1] } },
+      ],
     });
     const file = '/sys/devices/system/node/node1/hugepages/hugepages-2048kB/nr_hugepages';
     expect(commandsOf(found)).toEqual([`echo 64 | sudo tee ${file}`, `cat ${file}`]);

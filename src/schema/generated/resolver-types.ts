@@ -349,8 +349,6 @@ export type DoctorWishInput = {
   bytes?: InputMaybe<Scalars['Bytes']['input']>;
   /** How it would be made. */
   memory: MemoryInput;
-  /** Whether it is to be locked in memory, so that it is never swapped out. */
-  lockMemory: Scalars['Boolean']['input'];
 };
 
 /** What every expected failure carries. Failures are data: each mutation and plan returns a union that lists its own. */

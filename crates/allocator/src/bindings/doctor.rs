@@ -92,6 +92,8 @@ pub struct ProcessRights {
     pub filtered: bool,
     /// RLIMIT_MEMLOCK, in bytes.
     pub locked_memory: ProcessLimit,
+    /// Bytes that it has locked.
+    pub locked_bytes: Option<f64>,
     /// RLIMIT_NOFILE.
     pub descriptors: ProcessLimit,
     /// Nodes its cpuset allows, as a list: 0-3,8.
@@ -194,6 +196,7 @@ fn js_facts(facts: doctor::HostFacts) -> HostFacts {
         may_nice: process.has_capability(CAP_SYS_NICE),
         filtered: process.seccomp.is_some_and(|mode| mode > 0),
         locked_memory: js_limit(facts.locked_memory),
+        locked_bytes: process.locked_bytes.map(js),
         descriptors: js_limit(facts.descriptors),
         node_ids_allowed: placed.nodes_allowed.as_ref().map(|nodes| nodes.iter().collect()),
         nodes_allowed: placed.nodes_allowed.as_ref().map(IdList::to_string),
