@@ -54,7 +54,6 @@ pub fn rehearse(
 mod tests {
     use super::*;
     use crate::HostBufferFailure;
-    use crate::HostBufferFailure;
     use crate::budget::{BudgetChange, Budgets};
     use crate::host::HostRoot;
     use crate::memory::{MemoryWish, OnHugepageShortage};
