@@ -31,6 +31,9 @@ pub mod budget;
 pub mod doctor;
 mod errno;
 mod error;
+#[cfg(not(loom))]
+#[cfg(test)]
+mod failure_tests;
 pub mod host;
 pub mod memory;
 #[cfg(loom)]

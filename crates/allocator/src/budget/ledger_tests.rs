@@ -312,14 +312,12 @@ fn what_is_restored_is_held_back_by_the_host_and_by_no_budget() {
 fn threads_that_charge_at_once_never_get_more_than_there_is() {
     let ledger = ledger(64 * 4096, 0);
     let granted: usize = std::thread::scope(|scope| {
-        let worker = || {
-            let kept: Vec<_> = (0..32).filter_map(|_| ledger.charge(ordinary(4096)).ok()).collect();
-            let count = kept.len();
-            std::mem::forget(kept);
-            count
-        };
+        let worker =
+            || (0..32).filter_map(|_| ledger.charge(ordinary(4096)).ok()).collect::<Vec<PendingCharge>>();
         let workers: Vec<_> = (0..8).map(|_| scope.spawn(worker)).collect();
-        workers.into_iter().map(|worker| worker.join().unwrap()).sum()
+        // All are kept until the last is counted.
+        let kept: Vec<_> = workers.into_iter().map(|worker| worker.join().unwrap()).collect();
+        kept.iter().map(Vec::len).sum()
     });
     assert_eq!(granted, 64);
 }

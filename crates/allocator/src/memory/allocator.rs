@@ -105,6 +105,13 @@ impl HostMemoryAllocator {
         make_on_ladder(&wished, |attempt| self.attempt(attempt))
     }
 
+    /// Mappings and descriptors that the memories of this allocator hold now.
+    #[cfg(not(loom))]
+    #[cfg(test)]
+    pub(crate) fn permitted(&self) -> (u64, u64) {
+        self.quota.used()
+    }
+
     fn read_admission(&self) -> Result<AdmissionReading, Error> {
         Ok(AdmissionReading::read(&mut HostReader::new(self.root.clone()))?)
     }

@@ -16,7 +16,7 @@ use crate::backing::Backing;
 use crate::errno::Errno;
 use crate::error::Error;
 use crate::sync::atomic::{AtomicBool, Ordering};
-use crate::sync::{Arc, Mutex, RwLock, lock, read, write};
+use crate::sync::{Arc, Mutex, RwLock, lock, read, try_read, write};
 use crate::units::Bytes;
 
 /// The wish and the outcome, apart.
@@ -214,6 +214,6 @@ impl HostMemory {
 
     /// What is resident behind the memfd. `None` without one, and while the memory is being given back.
     fn resident_in_file(&self) -> Option<Bytes> {
-        self.held.try_read().ok()?.as_ref()?.tally.in_file()
+        try_read(&self.held)?.as_ref()?.tally.in_file()
     }
 }

@@ -7,10 +7,12 @@ mod allocation_error;
 mod allocator;
 mod attempt;
 mod buffer;
+pub(crate) mod gate;
 mod headroom;
 mod host_memory;
 mod ladder;
 mod landing;
+mod leftovers;
 #[cfg(loom)]
 #[cfg(test)]
 mod loom_tests;
@@ -31,6 +33,7 @@ pub use allocation_error::{AllocationError, Shortage};
 pub use allocator::{HostMemoryAllocator, Rehearsed, RequestGroup};
 pub use buffer::{HostBuffer, HostBufferSpec};
 pub use host_memory::{HostMemory, Placement};
+pub use leftovers::unreturned_bytes;
 pub use numa::NodeBytes;
 pub use policy::{NumaPolicy, TransparentHugepages};
 pub(crate) use prefault::usable_cpus;

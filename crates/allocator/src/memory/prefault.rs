@@ -7,6 +7,7 @@ use std::ops::Range;
 use std::sync::OnceLock;
 use std::thread;
 
+use super::gate::{Call, permit};
 use super::headroom::Headroom;
 use super::pieces::Pieces;
 use super::progress::Progress;
@@ -118,22 +119,26 @@ pub(crate) fn usable_cpus() -> u32 {
 
 /// Runs `work` on this thread and on `threads - 1` others, all of them held back until the last has started: a thread
 /// that starts late would have its stack mapping wait for the lock that a populate holds. With fewer threads than
-/// wished when the system has no more.
+/// wished when the system has no more. None of them is left when it returns.
 fn run_together(threads: u32, work: &(impl Fn() + Sync)) {
     let go = OnceLock::new();
+    let at_work = || {
+        go.wait();
+        work();
+    };
     thread::scope(|scope| {
-        for _ in 1..threads {
-            let started =
-                thread::Builder::new().name("hostpool-prefault".to_owned()).spawn_scoped(scope, || {
-                    go.wait();
-                    work();
-                });
-            if started.is_err() {
-                break;
-            }
-        }
+        let start = |_| {
+            permit(Call::Clone).ok()?;
+            let worker = thread::Builder::new().name("hostpool-prefault".to_owned());
+            worker.spawn_scoped(scope, at_work).ok()
+        };
+        let workers: Vec<_> = (1..threads).map_while(start).collect();
         let _ = go.set(());
         work();
+        // The scope waits for their work, a join for their end: their stacks and their entries in /proc are gone then.
+        for worker in workers {
+            worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        }
     });
 }
 

@@ -56,6 +56,14 @@ impl Quota {
     }
 }
 
+#[cfg(test)]
+impl Quota {
+    /// Mappings and descriptors that are taken now.
+    pub(super) fn used(&self) -> (u64, u64) {
+        (self.mappings.used.load(Ordering::Relaxed), self.descriptors.used.load(Ordering::Relaxed))
+    }
+}
+
 impl Permit {
     /// A part of it as a permit of its own; no more than there is.
     pub(super) fn split_off(&mut self, mappings: u64, descriptors: u64) -> Self {

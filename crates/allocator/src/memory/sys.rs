@@ -12,6 +12,8 @@ use std::ops::Range;
 use std::os::fd::{AsRawFd, FromRawFd};
 use std::ptr::NonNull;
 
+use super::gate::{Call, permit};
+use super::leftovers;
 use crate::errno::Errno;
 use crate::node_set::NodeSet;
 use crate::units::{Bytes, base_page};
@@ -131,6 +133,7 @@ impl Region {
         offset: libc::off_t,
         hugepage: Option<Bytes>,
     ) -> Result<Self, Errno> {
+        permit(Call::Mmap)?;
         let access = libc::PROT_READ | libc::PROT_WRITE;
         // SAFETY: with a null hint and no MAP_FIXED the kernel picks unused addresses; no memory of ours is touched.
         let start = unsafe { libc::mmap(std::ptr::null_mut(), length, access, flags, fd, offset) };
@@ -162,8 +165,9 @@ impl Region {
 
     fn advise(&self, range: Range<usize>, advice: c_int) -> Result<(), Errno> {
         let start = self.address(&range)?;
-        // SAFETY: `address` checked that the range lies in this mapping, and neither advice used here changes the
-        // bytes of a page that is already there.
+        permit(Call::Madvise(advice))?;
+        // SAFETY: `address` checked that the range lies in this mapping, and no advice used here changes the bytes of a
+        // page that is already there, but for those that `discard` a region which is being dropped.
         ok(unsafe { libc::madvise(start, range.len(), advice) })
     }
 
@@ -173,6 +177,7 @@ impl Region {
         let asked = node_mask(nodes)?;
         let (start, mask, no_flags) = (self.start.as_ptr(), asked.as_ptr(), 0 as c_ulong);
         let mode = mode as c_ulong;
+        permit(Call::Mbind)?;
         // SAFETY: the range is this mapping, and the mask outlives the call and has MAX_NODES bits, as many as the
         // kernel reads for MAX_NODE_ARGUMENT.
         let answer = unsafe {
@@ -188,6 +193,7 @@ impl Region {
         let no_mode: *mut c_int = std::ptr::null_mut();
         let (start, mask_out) = (self.start.as_ptr(), mask.as_mut_ptr());
         let bits = MAX_NODE_ARGUMENT - 1;
+        permit(Call::GetMempolicy)?;
         // SAFETY: the mask is live and has MAX_NODES bits, as many as the kernel is told; the mode may be null; the
         // address is ours, and asking for a policy faults nothing in.
         let answer =
@@ -205,6 +211,7 @@ impl Region {
     /// Locks each page into memory once it is faulted in (mlock2(2)). ENOMEM or EPERM beyond RLIMIT_MEMLOCK.
     pub(crate) fn lock_on_fault(&self) -> Result<(), Errno> {
         let start: *const c_void = self.start.as_ptr().cast();
+        permit(Call::Mlock2)?;
         // SAFETY: the range is this mapping, and locking changes no byte of it.
         ok(unsafe { libc::mlock2(start, self.length, libc::MLOCK_ONFAULT) })
     }
@@ -218,6 +225,7 @@ impl Region {
         let (mut from, mut bytes) = (start, 0);
         while from < end {
             let mut found = [PageRange::default(); 64];
+            permit(Call::PagemapScan)?;
             let mut scan = PagemapScan::of_hugepages(from..end, &mut found)?;
             // SAFETY: `scan` is a live pm_scan_arg of the size it says, and its vector is `found`, which lives as long and
             // has as many elements as it says; the kernel writes nothing else.
@@ -240,6 +248,7 @@ impl Region {
         let node_out: *mut c_int = &raw mut node;
         let no_mask: *mut c_ulong = std::ptr::null_mut();
         let flags = MPOL_F_NODE | MPOL_F_ADDR;
+        permit(Call::GetMempolicy)?;
         // SAFETY: `node_out` points to a live c_int, the mask is null with zero bits, and the address is ours.
         let answer = unsafe {
             libc::syscall(libc::SYS_get_mempolicy, node_out, no_mask, 0 as c_ulong, address, flags)
@@ -284,19 +293,53 @@ impl Region {
     }
 }
 
-impl Drop for Region {
-    /// From the end, so that what is left stays one mapping.
-    fn drop(&mut self) {
+impl Region {
+    /// From the end, so that what is left stays one mapping. The kernel refuses to cut one in three in a process that has as
+    /// many as it may have (munmap(2), ENOMEM). Ours may be in the middle of one, since the kernel makes one of mappings that
+    /// touch; at the start of it, it can go in one piece.
+    fn unmap(&mut self) -> Result<(), Errno> {
         while self.length > 0 {
             let rest = (self.length - 1) / self.unmap_step * self.unmap_step;
-            // SAFETY: rest < length, so the result stays in this mapping.
-            let end = unsafe { self.start.as_ptr().add(rest) };
-            // SAFETY: rest..length is what is still mapped of this mapping behind `rest`, a multiple of its page size;
-            // nobody else has it, and it is unmapped once because `length` shrinks to `rest`.
-            let answer = unsafe { libc::munmap(end.cast(), self.length - rest) };
-            debug_assert_eq!(answer, 0, "munmap of an owned mapping");
-            self.length = rest;
+            self.unmap_from(rest).or_else(|_| self.unmap_from(0))?;
         }
+        Ok(())
+    }
+
+    fn unmap_from(&mut self, rest: usize) -> Result<(), Errno> {
+        let end = self.address(&(rest..self.length))?;
+        permit(Call::Munmap)?;
+        // SAFETY: rest..length is what is still mapped of this mapping behind `rest`, a multiple of its page size;
+        // nobody else has it, and it is unmapped once because `length` shrinks to `rest`.
+        ok(unsafe { libc::munmap(end, self.length - rest) })?;
+        self.length = rest;
+        Ok(())
+    }
+
+    /// Gives the pages back, whatever becomes of the addresses; those of a memfd stay in it. Locked ones since Linux 5.18, which
+    /// before that go with the addresses.
+    fn discard(&self) {
+        let whole = 0..self.length;
+        let locked_too = self.advise(whole.clone(), libc::MADV_DONTNEED_LOCKED);
+        let _ = locked_too.or_else(|_| self.advise(whole, libc::MADV_DONTNEED));
+    }
+
+    /// Tries again to unmap what could not be; answers whether nothing is left of it.
+    pub(super) fn is_unmapped_now(&mut self) -> bool {
+        self.unmap().is_ok()
+    }
+}
+
+impl Drop for Region {
+    /// What cannot be unmapped yet gives its pages back and waits for the next that is.
+    fn drop(&mut self) {
+        if self.length == 0 {
+            return;
+        }
+        if self.unmap().is_err() {
+            self.discard();
+            leftovers::keep(Self { length: std::mem::take(&mut self.length), ..*self });
+        }
+        leftovers::unmap();
     }
 }
 
@@ -304,13 +347,16 @@ impl Drop for Region {
 pub(crate) fn sealed_memfd(length: u64, hugepage: Option<Bytes>) -> Result<File, Errno> {
     let huge = hugepage.map_or(0, |size| libc::MFD_HUGETLB | huge_flag(size));
     let flags = libc::MFD_CLOEXEC | libc::MFD_ALLOW_SEALING | huge;
+    permit(Call::MemfdCreate)?;
     // SAFETY: the name is a NUL-terminated literal.
     let fd = unsafe { libc::memfd_create(c"hostpool".as_ptr(), flags) };
     ok(fd.min(0))?;
     // SAFETY: the call above just made this descriptor, and nobody else owns it.
     let file = unsafe { File::from_raw_fd(fd) };
+    permit(Call::Ftruncate)?;
     file.set_len(length).map_err(|error| Errno::of(&error))?;
     let seals = libc::F_SEAL_SHRINK | libc::F_SEAL_GROW | libc::F_SEAL_SEAL;
+    permit(Call::AddSeals)?;
     // SAFETY: F_ADD_SEALS takes an int and touches no memory of ours.
     ok(unsafe { libc::fcntl(file.as_raw_fd(), libc::F_ADD_SEALS, seals) })?;
     Ok(file)
@@ -319,11 +365,11 @@ pub(crate) fn sealed_memfd(length: u64, hugepage: Option<Bytes>) -> Result<File,
 /// The soft limit of open descriptors (getrlimit(2)); `u64::MAX` when there is none.
 pub(crate) fn descriptor_limit() -> u64 {
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-    // SAFETY: `limit` is a live rlimit for the kernel to fill.
-    match ok(unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) }) {
-        Ok(()) => limit.rlim_cur,
-        Err(_) => u64::MAX,
-    }
+    let asked = permit(Call::Getrlimit).and_then(|()| {
+        // SAFETY: `limit` is a live rlimit for the kernel to fill.
+        ok(unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) })
+    });
+    if asked.is_ok() { limit.rlim_cur } else { u64::MAX }
 }
 
 /// log2 of the size, where mmap(2) and memfd_create(2) expect it.

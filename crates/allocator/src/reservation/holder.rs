@@ -146,6 +146,14 @@ fn parse_status(text: &str) -> Resident {
     }
 }
 
+/// Both parsers, for the fuzzer: a start time and the bytes faulted in.
+#[cfg(fuzzing)]
+#[must_use]
+pub fn parse_process(text: &str) -> (Option<u64>, Bytes) {
+    let resident = parse_status(text);
+    (parse_start_time(text), resident.ordinary.saturating_add(resident.hugepages))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

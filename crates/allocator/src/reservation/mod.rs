@@ -18,6 +18,8 @@ mod restore;
 mod table;
 mod watch;
 
+#[cfg(fuzzing)]
+pub use holder::parse_process;
 pub use record::{Reservation, ReservationSpec};
 pub use reservations::Reservations;
 pub use restore::KeptReservations;

@@ -144,16 +144,14 @@ fn callers_at_once_share_transactions_and_all_are_kept_in_their_order() {
     let folder = folder();
     let (file, _) = open(&folder).unwrap();
     std::thread::scope(|scope| {
-        for thread in 0..8_u64 {
-            let file = &file;
-            scope.spawn(move || {
-                for n in 0..50 {
-                    let name = format!("{thread}");
-                    let put = BudgetRecord { ranks: n + 1, ..budget(&name) };
-                    file.enqueue(vec![Change::PutBudget(put)]).wait().unwrap();
-                }
-            });
-        }
+        let put_50 = |thread: u64| {
+            for n in 0..50 {
+                let put = BudgetRecord { ranks: n + 1, ..budget(&thread.to_string()) };
+                file.enqueue(vec![Change::PutBudget(put)]).wait().unwrap();
+            }
+        };
+        let callers: Vec<_> = (0..8).map(|thread| scope.spawn(move || put_50(thread))).collect();
+        callers.into_iter().for_each(|caller| caller.join().unwrap());
     });
     drop(file);
     let (_file, saved) = open(&folder).unwrap();
