@@ -95,5 +95,7 @@ export const codegenConfig = {
     HugepagePool: `${native}#HugepagePool as HugepagePoolModel`,
     NumaNode: `${native}#NumaNode as NumaNodeModel`,
     CgroupMemory: `${native}#CgroupMemory as CgroupMemoryModel`,
+    Doctor: '../../doctor/doctor.js#Diagnosis',
+    DoctorFinding: '../../doctor/finding.js#Finding',
   },
 };

@@ -127,6 +127,8 @@ Usage: npm start, with settings in the environment:
 
 Options: --help, --version
 
+hostpool doctor tells what this host can do and what is in the way, with the commands that change it: hostpool doctor --help.
+
 GraphQL is served at /graphql (POST, GET for queries, graphql-ws) and /graphql/stream (server-sent events), a page to try
 it at /, and /healthz and /readyz for probes. SIGTERM or SIGINT shuts down in order; a second one exits at once.
 `;

@@ -1,7 +1,9 @@
 #!/usr/bin/env node
 import type { Logger } from 'pino';
 import { type Allocator, createAllocator } from './allocator/allocator.js';
+import { doctor } from './cli/doctor.js';
 import { type Config, HELP, readConfig } from './config.js';
+import { isWorthLogging } from './doctor/finding.js';
 import { createLogger } from './http/logger.js';
 import { createServer, type HostpoolServer } from './server.js';
 import { shutDownOnSignals } from './shutdown.js';
@@ -12,7 +14,13 @@ const FAILED = 1;
 const BAD_SETTINGS = 2;
 
 async function main(): Promise<void> {
-  const outcome = readConfig(process.argv.slice(2));
+  const [command, ...rest] = process.argv.slice(2);
+  if (command === 'doctor') process.exitCode = await doctor(rest);
+  else await serve(process.argv.slice(2));
+}
+
+async function serve(args: string[]): Promise<void> {
+  const outcome = readConfig(args);
   switch (outcome.kind) {
     case 'Help':
       return void process.stdout.write(HELP);
@@ -34,9 +42,21 @@ async function run(config: Config): Promise<void> {
   if (allocator === undefined) return;
   logger.info({ stateFile: allocator.stateFile }, 'state opened');
   await allocator.restore();
+  await logDoctor(allocator, logger);
   const server = await createServer({ allocator, logger, version: VERSION });
   shutDownOnSignals({ server, allocator, logger });
   await listen(server, config, logger);
+}
+
+/** What is worth a look before anything is asked; `hostpool doctor` tells more. What cannot be found out stops no start. */
+async function logDoctor({ doctor }: Allocator, logger: Logger): Promise<void> {
+  try {
+    const { findings } = await doctor.examine();
+    for (const { id, severity, title, wishes } of findings.filter(isWorthLogging))
+      logger.warn({ finding: id, severity, title, wishes }, 'hostpool doctor tells more');
+  } catch (err) {
+    logger.warn({ err }, 'the host could not be examined');
+  }
 }
 
 function openHost(config: Config, log: Logger): Allocator | undefined {

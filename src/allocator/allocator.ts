@@ -1,4 +1,5 @@
 import { HostAllocator } from '../../native/index.js';
+import { Doctor } from '../doctor/doctor.js';
 import { Activity } from './activity.js';
 import { BudgetEvents } from './budget-events.js';
 import { Budgets } from './budgets.js';
@@ -36,6 +37,7 @@ export interface Allocator {
   readonly slots: Slots;
   readonly buffers: HostBuffers;
   readonly reservations: Reservations;
+  readonly doctor: Doctor;
   /** Whether creates are refused: `settle` or `closeAll` has begun. */
   isClosing(): boolean;
   /** Refuses creates from now on, waits for running ones, cancels those that take longer than `graceMs`, and ends. */
@@ -67,6 +69,7 @@ export function createAllocator({ hostRoot, reserveBytes, stateDir, log }: Alloc
     slots: new Slots(pools),
     buffers,
     reservations,
+    doctor: new Doctor(deps, { hostRoot, reserveBytes }, { pools, buffers }),
     stateFile: state.path,
     isClosing: () => activity.closed,
     settle: (graceMs) => settle(activity, [pools, buffers], graceMs),

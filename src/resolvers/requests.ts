@@ -7,12 +7,15 @@ import type {
   MemoryRequest,
   PagedPoolRequest,
 } from '../allocator/specification.js';
+import type { Wish } from '../doctor/look.js';
+import { askedWish } from '../doctor/wanted.js';
 import type {
   AllocateHostBufferInput,
   CreateBudgetInput,
   CreateLogicalHostPoolInput,
   CreatePoolGroupInput,
   CreateV4PagedPoolInput,
+  DoctorWishInput,
   MemoryInput,
   PoolGroupInput,
   ReserveHostMemoryInput,
@@ -54,6 +57,11 @@ export function reservationRequest(input: ReserveHostMemoryInput): ReservationRe
   const { rank, hugepageSize, pid, ttlSeconds, ...rest } = input;
   const optional = { rank: rank ?? undefined, hugepageSize: hugepageSize ?? undefined };
   return { ...repeatable(rest), ...optional, pid: pid ?? undefined, ttlSeconds: ttlSeconds ?? undefined };
+}
+
+/** Memory that is asked about. */
+export function wishRequest({ bytes, memory }: DoctorWishInput): Wish {
+  return askedWish(memoryRequest(memory), bytes ?? undefined);
 }
 
 /** Without null: a key that is not given is none. */

@@ -7,6 +7,7 @@ import { poolMutations } from './mutation/pools.js';
 import { reservationMutations } from './mutation/reservations.js';
 import { slotMutations } from './mutation/slots.js';
 import { budgetQueries } from './query/budget.js';
+import { doctorQueries } from './query/doctor.js';
 import { errorCatalogQueries } from './query/error-catalog.js';
 import { hostQueries } from './query/host.js';
 import { hostBufferQueries } from './query/host-buffers.js';
@@ -16,6 +17,7 @@ import { reservationQueries } from './query/reservations.js';
 import { budgetEventSubscriptions } from './subscription/budget-events.js';
 import { hostMemorySubscriptions } from './subscription/host-memory.js';
 import { poolProgressSubscriptions } from './subscription/pool-progress.js';
+import { doctorTypes } from './types/doctor.js';
 import { errorTypes } from './types/errors.js';
 import { hostBufferTypes } from './types/host-buffer.js';
 import { poolTypes } from './types/pools.js';
@@ -33,6 +35,7 @@ export const resolvers: Resolvers = {
   ...poolTypes,
   ...hostBufferTypes,
   ...slotAllocationTypes,
+  ...doctorTypes,
   Query: {
     ...hostQueries,
     ...budgetQueries,
@@ -41,6 +44,7 @@ export const resolvers: Resolvers = {
     ...reservationQueries,
     ...planQueries,
     ...errorCatalogQueries,
+    ...doctorQueries,
   },
   Mutation: {
     ...poolMutations,

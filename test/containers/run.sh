@@ -74,6 +74,7 @@ check_compose_run() {
   container=$(compose ps --quiet hostpool)
   check 'becomes healthy' becomes_healthy "$container"
   check_process
+  check_doctor
   check_limit
   check_pools
   check_restart
@@ -102,6 +103,24 @@ listens_on_loopback_only() {
   port=$(printf '%04X' "$HOSTPOOL_PORT")
   listening=$(awk -v port=":$port$" '$2 ~ port && $4 == "0A" { print $2 }' /proc/net/tcp /proc/net/tcp6)
   [[ $listening == "0100007F:$port" ]] || { echo "listening: $listening"; return 1; }
+}
+
+check_doctor() {
+  step 'hostpool doctor'
+  local report
+  report=$(doctor --json --numa-node 0)
+  check 'asks the server, and finds nothing in the way' contains "$report" '"canMeet": true'
+  check 'finds that binds are allowed' contains "$(finding "$report" numa-bind)" '"severity":"OK"'
+  check 'finds the limit of the container' contains "$(finding "$report" memory-limit)" 'of 2 GiB are left'
+}
+
+doctor() {
+  docker exec "$container" node dist/main.js doctor "$@"
+}
+
+# The finding of a report that has this id.
+finding() {
+  node -e 'const { findings } = JSON.parse(process.argv[1]); console.log(JSON.stringify(findings.find(({ id }) => id === process.argv[2])))' "$1" "$2"
 }
 
 check_limit() {
@@ -198,12 +217,25 @@ check_without_sys_nice() {
   check 'a bind is refused as NUMA_BIND_DENIED' contains "$denied" '"reason":"NUMA_BIND_DENIED"'
   check 'with the errno of the kernel' contains "$denied" '"errnoName":"EPERM"'
   note "remedies: $(field "$denied" remedies)"
+  check_doctor_without_sys_nice
   local plain
   plain=$(ask "$(pool plain 1024 '')" data.createV4PagedPool)
   check 'a pool without a node is READY' contains "$plain" '"state":"READY"'
   note "where it lies: $(field "$plain" memory)"
   docker stop --time 60 "$container" >/dev/null
   check 'it ends with 0' equals 0 "$(docker inspect --format '{{.State.ExitCode}}' "$container")"
+}
+
+check_doctor_without_sys_nice() {
+  local report status=0
+  report=$(doctor --json)
+  check 'doctor finds that binds are refused' contains "$(finding "$report" numa-bind)" 'mbind is refused with EPERM'
+  check 'and how to allow them' contains "$(finding "$report" numa-bind)" 'cap_add: [SYS_NICE]'
+  check 'which is in the way of no configured wish' contains "$report" '"canMeet": true'
+  doctor --numa-node 0 >"$work/doctor.log" || status=$?
+  check 'a wish that binds cannot be met: exit code 1' equals 1 "$status"
+  check 'and is named' contains "$(tail -1 "$work/doctor.log")" 'Cannot be met: the wish.'
+  note "$(grep numa-bind "$work/doctor.log")"
 }
 
 main "$@"

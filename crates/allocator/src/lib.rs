@@ -1,7 +1,7 @@
 //! Page-aligned slot pools, the DeepSeek-V4 paged pool and the hugepage/NUMA host memory allocator behind hostpool.
 //!
-//! Arrows go one way: `bindings` (feature `napi`) → `pool`, `reservation` → `memory` → `budget` → `host`, `state`; `slots` is
-//! below `pool`; everything stands on `units` and `error`. Only `memory::sys` contains `unsafe`.
+//! Arrows go one way: `bindings` (feature `napi`) → `doctor` → `pool`, `reservation` → `memory` → `budget` → `host`, `state`;
+//! `slots` is below `pool`; everything stands on `units` and `error`. Only `memory::sys` contains `unsafe`.
 //!
 //! ```
 //! use hostpool_allocator::host::HostRoot;
@@ -28,6 +28,7 @@ mod backing;
 #[cfg(feature = "napi")]
 mod bindings;
 pub mod budget;
+pub mod doctor;
 mod errno;
 mod error;
 #[cfg(not(loom))]

@@ -26,6 +26,8 @@ import type { HostBufferEntry, HostBufferFreed as HostBufferFreedModel } from '.
 import type { LogicalPoolEntry, PagedPoolEntry, PoolEntry, PoolCleared as PoolClearedModel, PoolDestroyed as PoolDestroyedModel, PagedPoolPlan } from '../../allocator/pool.js';
 import type { SlotAllocation as SlotAllocationModel, SlotsFreed as SlotsFreedModel } from '../../allocator/slots.js';
 import type { PoolGroup as PoolGroupModel, PoolGroupPlan as PoolGroupPlanModel } from '../../allocator/pool-group.js';
+import type { Diagnosis } from '../../doctor/doctor.js';
+import type { Finding } from '../../doctor/finding.js';
 import type { RequestContext } from '../../resolvers/context.js';
 export type Maybe<T> = T | null | undefined;
 export type InputMaybe<T> = T | null | undefined;
@@ -259,6 +261,95 @@ export type AllocateHostBufferResult = HostBuffer | HostBufferAllocationFailed |
 
 /** What was released, or why nothing was. */
 export type FreeHostBufferResult = HostBufferFreed | InUse | NotFound | StateNotSaved;
+
+/** What this host can do for hostpool, as the process that answers sees it, and what of the configured wishes it cannot meet. */
+export type Doctor = {
+  __typename?: 'Doctor';
+  /** When it was looked at. */
+  observedAt: Scalars['DateTime']['output'];
+  /** The host's name; null when it cannot be read. */
+  hostname: Maybe<Scalars['String']['output']>;
+  /** Where what outlives the process is kept; null when nothing is. */
+  stateFile: Maybe<Scalars['String']['output']>;
+  /** The worst of the findings. */
+  severity: DoctorSeverity;
+  /** true: no finding is an ERROR, so that all that is configured, or was asked about, can be met. */
+  canMeet: Scalars['Boolean']['output'];
+  /** Everything that was found, area by area, the worst of each first. */
+  findings: Array<DoctorFinding>;
+};
+
+/** One thing that was found, and what to do about it. */
+export type DoctorFinding = {
+  __typename?: 'DoctorFinding';
+  /** Stable, in kebab case: docs/doctor.md explains each. */
+  id: Scalars['String']['output'];
+  /** What it is about. */
+  area: DoctorArea;
+  /** How much it matters. */
+  severity: DoctorSeverity;
+  /** It in a few words. */
+  title: Scalars['String']['output'];
+  /** It in a sentence, with the figures of this host. */
+  detail: Scalars['String']['output'];
+  /** What to do, the most useful first; empty when nothing is to be done. */
+  steps: Array<DoctorStep>;
+  /** The commands of the steps, ready to run. */
+  commands: Array<Scalars['String']['output']>;
+  /** What is configured and cannot be met because of it: HOSTPOOL_* settings, pools, buffers, the wish asked about. */
+  wishes: Array<Scalars['String']['output']>;
+};
+
+/** Something to do: a command to run, a line to put somewhere, or words alone. */
+export type DoctorStep = {
+  __typename?: 'DoctorStep';
+  /** When, or why. */
+  summary: Scalars['String']['output'];
+  /** A shell command, complete. */
+  command: Maybe<Scalars['String']['output']>;
+  /** Where the line goes: a file, or a command that is written elsewhere. */
+  file: Maybe<Scalars['String']['output']>;
+  /** The line. */
+  line: Maybe<Scalars['String']['output']>;
+};
+
+/** How much a finding matters. */
+export type DoctorSeverity =
+  /** It is as it should be. */
+  | 'OK'
+  /** Worth knowing; nothing is wrong. */
+  | 'INFO'
+  /** Wishes may run into it; none that is configured does. */
+  | 'WARNING'
+  /** Something that is configured, or was asked about, cannot be met. */
+  | 'ERROR';
+
+/** What a finding is about. */
+export type DoctorArea =
+  /** What the kernel is able to do. */
+  | 'KERNEL'
+  /** What this process is allowed to do. */
+  | 'PERMISSIONS'
+  /** Open files, mappings, the commit limit. */
+  | 'LIMITS'
+  /** Ordinary memory, its limit, the reserve, budgets, swap. */
+  | 'MEMORY'
+  /** Hugepages of each size. */
+  | 'HUGEPAGES'
+  /** NUMA nodes. */
+  | 'NUMA'
+  /** What outlives the process. */
+  | 'STATE'
+  /** Pools, buffers and the wish asked about, each by itself. */
+  | 'WISHES';
+
+/** Memory that is not made yet: whether it could be. */
+export type DoctorWishInput = {
+  /** Its size; null asks about one page. */
+  bytes?: InputMaybe<Scalars['Bytes']['input']>;
+  /** How it would be made. */
+  memory: MemoryInput;
+};
 
 /** What every expected failure carries. Failures are data: each mutation and plan returns a union that lists its own. */
 export type HostPoolError = {
@@ -1247,6 +1338,8 @@ export type Query = {
   planPoolGroup: Maybe<PlanPoolGroupResult>;
   /** What each code means, what leads to it, and what helps. */
   errorCatalog: Array<ErrorDoc>;
+  /** What this host can do, what is in the way of what is configured, and the commands that change it. As `hostpool doctor`. */
+  doctor: Doctor;
   /** hostpool's version. */
   version: Scalars['String']['output'];
 };
@@ -1293,6 +1386,12 @@ export type QueryPlanPoolGroupArgs = {
 /** Reads. Nothing here changes anything. */
 export type QueryErrorCatalogArgs = {
   code?: InputMaybe<ErrorCode>;
+};
+
+
+/** Reads. Nothing here changes anything. */
+export type QueryDoctorArgs = {
+  wish?: InputMaybe<DoctorWishInput>;
 };
 
 /**
@@ -1713,6 +1812,12 @@ export type ResolversTypes = {
   AllocateHostBufferInput: AllocateHostBufferInput;
   AllocateHostBufferResult: ResolverTypeWrapper<AllocateHostBufferOutcome>;
   FreeHostBufferResult: ResolverTypeWrapper<FreeHostBufferOutcome>;
+  Doctor: ResolverTypeWrapper<Diagnosis>;
+  DoctorFinding: ResolverTypeWrapper<Finding>;
+  DoctorStep: ResolverTypeWrapper<DoctorStep>;
+  DoctorSeverity: DoctorSeverity;
+  DoctorArea: DoctorArea;
+  DoctorWishInput: DoctorWishInput;
   HostPoolError: ResolverTypeWrapper<ResolversInterfaceTypes<ResolversTypes>['HostPoolError']>;
   Remedy: ResolverTypeWrapper<RemedyModel>;
   ErrorCode: ErrorCode;
@@ -1817,6 +1922,10 @@ export type ResolversParentTypes = {
   AllocateHostBufferInput: AllocateHostBufferInput;
   AllocateHostBufferResult: AllocateHostBufferOutcome;
   FreeHostBufferResult: FreeHostBufferOutcome;
+  Doctor: Diagnosis;
+  DoctorFinding: Finding;
+  DoctorStep: DoctorStep;
+  DoctorWishInput: DoctorWishInput;
   HostPoolError: ResolversInterfaceTypes<ResolversParentTypes>['HostPoolError'];
   Remedy: RemedyModel;
   LogicalPoolSizeNotPageAligned: FailureOf<'LogicalPoolSizeNotPageAligned'>;
@@ -1971,6 +2080,33 @@ export type AllocateHostBufferResultResolvers<ContextType = RequestContext, Pare
 
 export type FreeHostBufferResultResolvers<ContextType = RequestContext, ParentType extends ResolversParentTypes['FreeHostBufferResult'] = ResolversParentTypes['FreeHostBufferResult']> = {
   __resolveType: TypeResolveFn<'HostBufferFreed' | 'InUse' | 'NotFound' | 'StateNotSaved', ParentType, ContextType>;
+};
+
+export type DoctorResolvers<ContextType = RequestContext, ParentType extends ResolversParentTypes['Doctor'] = ResolversParentTypes['Doctor']> = {
+  observedAt?: Resolver<ResolversTypes['DateTime'], ParentType, ContextType>;
+  hostname?: Resolver<Maybe<ResolversTypes['String']>, ParentType, ContextType>;
+  stateFile?: Resolver<Maybe<ResolversTypes['String']>, ParentType, ContextType>;
+  severity?: Resolver<ResolversTypes['DoctorSeverity'], ParentType, ContextType>;
+  canMeet?: Resolver<ResolversTypes['Boolean'], ParentType, ContextType>;
+  findings?: Resolver<Array<ResolversTypes['DoctorFinding']>, ParentType, ContextType>;
+};
+
+export type DoctorFindingResolvers<ContextType = RequestContext, ParentType extends ResolversParentTypes['DoctorFinding'] = ResolversParentTypes['DoctorFinding']> = {
+  id?: Resolver<ResolversTypes['String'], ParentType, ContextType>;
+  area?: Resolver<ResolversTypes['DoctorArea'], ParentType, ContextType>;
+  severity?: Resolver<ResolversTypes['DoctorSeverity'], ParentType, ContextType>;
+  title?: Resolver<ResolversTypes['String'], ParentType, ContextType>;
+  detail?: Resolver<ResolversTypes['String'], ParentType, ContextType>;
+  steps?: Resolver<Array<ResolversTypes['DoctorStep']>, ParentType, ContextType>;
+  commands?: Resolver<Array<ResolversTypes['String']>, ParentType, ContextType>;
+  wishes?: Resolver<Array<ResolversTypes['String']>, ParentType, ContextType>;
+};
+
+export type DoctorStepResolvers<ContextType = RequestContext, ParentType extends ResolversParentTypes['DoctorStep'] = ResolversParentTypes['DoctorStep']> = {
+  summary?: Resolver<ResolversTypes['String'], ParentType, ContextType>;
+  command?: Resolver<Maybe<ResolversTypes['String']>, ParentType, ContextType>;
+  file?: Resolver<Maybe<ResolversTypes['String']>, ParentType, ContextType>;
+  line?: Resolver<Maybe<ResolversTypes['String']>, ParentType, ContextType>;
 };
 
 export type HostPoolErrorResolvers<ContextType = RequestContext, ParentType extends ResolversParentTypes['HostPoolError'] = ResolversParentTypes['HostPoolError']> = {
@@ -2429,6 +2565,7 @@ export type QueryResolvers<ContextType = RequestContext, ParentType extends Reso
   planV4PagedPool?: Resolver<Maybe<ResolversTypes['PlanV4PagedPoolResult']>, ParentType, ContextType, RequireFields<QueryPlanV4PagedPoolArgs, 'input'>>;
   planPoolGroup?: Resolver<Maybe<ResolversTypes['PlanPoolGroupResult']>, ParentType, ContextType, RequireFields<QueryPlanPoolGroupArgs, 'input'>>;
   errorCatalog?: Resolver<Array<ResolversTypes['ErrorDoc']>, ParentType, ContextType, Partial<QueryErrorCatalogArgs>>;
+  doctor?: Resolver<ResolversTypes['Doctor'], ParentType, ContextType, Partial<QueryDoctorArgs>>;
   version?: Resolver<ResolversTypes['String'], ParentType, ContextType>;
 };
 
@@ -2510,6 +2647,9 @@ export type Resolvers<ContextType = RequestContext> = {
   HostBufferFreed?: HostBufferFreedResolvers<ContextType>;
   AllocateHostBufferResult?: AllocateHostBufferResultResolvers<ContextType>;
   FreeHostBufferResult?: FreeHostBufferResultResolvers<ContextType>;
+  Doctor?: DoctorResolvers<ContextType>;
+  DoctorFinding?: DoctorFindingResolvers<ContextType>;
+  DoctorStep?: DoctorStepResolvers<ContextType>;
   HostPoolError?: HostPoolErrorResolvers<ContextType>;
   Remedy?: RemedyResolvers<ContextType>;
   LogicalPoolSizeNotPageAligned?: LogicalPoolSizeNotPageAlignedResolvers<ContextType>;

@@ -5,6 +5,8 @@ use hostpool_allocator::host;
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|text: &str| {
+    let _ = host::parse_choice(text);
+    let _ = host::parse_commit(text);
     let _ = host::parse_count(text);
     let _ = host::parse_distances(text);
     let _ = host::parse_hostname(text);
@@ -13,6 +15,7 @@ fuzz_target!(|text: &str| {
     let _ = host::parse_node_meminfo(text);
     let _ = host::parse_reclaimable_v1(text);
     let _ = host::parse_reclaimable_v2(text);
+    let _ = host::parse_status(text);
     check_lists(text);
     check_paths(text);
     check_figures(text);

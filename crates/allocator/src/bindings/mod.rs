@@ -7,6 +7,7 @@
 mod allocator;
 mod budget;
 mod budget_events;
+mod doctor;
 mod failure;
 mod host;
 mod host_buffer;

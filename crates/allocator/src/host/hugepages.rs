@@ -39,7 +39,7 @@ impl HugepagePool {
     }
 
     /// The machine's pools of every size it has, ascending. Empty where the kernel has no hugepages.
-    pub(super) fn read_system(reader: &mut HostReader) -> Result<Vec<Self>, HostError> {
+    pub(crate) fn read_system(reader: &mut HostReader) -> Result<Vec<Self>, HostError> {
         let mut pools = Vec::new();
         for size_bytes in read_sizes(reader)? {
             pools.extend(Self::read_system_size(reader, size_bytes)?);

@@ -18,6 +18,8 @@ mod numa;
 mod pressure;
 mod reading;
 mod root;
+mod settings;
+mod status;
 mod text;
 
 pub use cgroup::{
@@ -33,4 +35,6 @@ pub use numa::{NodeMemInfo, NodeMemory, NumaNode, parse_distances, parse_node_me
 pub use pressure::{MemoryPressure, parse_pressure};
 pub use reading::{AdmissionReading, HostReading, parse_hostname};
 pub use root::{HostReader, HostRoot};
+pub use settings::{Commit, KernelSettings, parse_choice, parse_commit};
+pub use status::{CAP_IPC_LOCK, CAP_SYS_NICE, ProcessStatus, parse_status};
 pub use text::parse_count;

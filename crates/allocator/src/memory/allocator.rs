@@ -1,6 +1,7 @@
 //! Charge, map, bind, commit; on any failure none of it has happened.
 
 mod group;
+mod rehearse;
 
 use super::allocation_error::AllocationError;
 use super::attempt::Attempt;
@@ -8,16 +9,17 @@ use super::headroom::InFlight;
 use super::host_memory::HostMemory;
 use super::ladder::{make_on_ladder, quote_on_ladder};
 use super::policy::NumaPolicy;
-use super::quota::Quota;
+use super::quota::{Permit, Quota};
 use super::request::MemoryRequest;
 use crate::backing::Backing;
-use crate::budget::{Demand, HostSource, Ledger, Quote};
+use crate::budget::{Demand, HostSource, Ledger, PendingCharge, Quote};
 use crate::error::{Error, HostBufferFailure};
 use crate::host::{AdmissionReading, HostError, HostReader, HostReading, HostRoot};
 use crate::sync::{Arc, Mutex, lock};
 use crate::units::Bytes;
 
 pub use group::RequestGroup;
+pub use rehearse::Rehearsed;
 
 /// The door to host memory: one per process, over one ledger.
 #[derive(Debug)]
@@ -115,10 +117,15 @@ impl HostMemoryAllocator {
     }
 
     fn attempt(&self, attempt: &Attempt<'_>) -> Result<HostMemory, AllocationError> {
+        let (charge, permit) = self.admit(attempt)?;
+        attempt.map(charge, permit, Arc::clone(&self.in_flight))
+    }
+
+    fn admit(&self, attempt: &Attempt<'_>) -> Result<(PendingCharge, Permit), AllocationError> {
         let charge = self.ledger.charge(attempt.demand()?).map_err(|refusal| attempt.refused(refusal))?;
         let mappings = attempt.request.mapping_count.into();
         let permit = self.quota.take(mappings, attempt.backing.is_memfd().into());
         let permit = permit.map_err(|errno| attempt.failed(HostBufferFailure::System, Some(errno)))?;
-        attempt.map(charge, permit, Arc::clone(&self.in_flight))
+        Ok((charge, permit))
     }
 }

@@ -1,9 +1,10 @@
 //! A host buffer: memory by itself, without slots.
 
 use super::allocation_error::{AllocationError, Shortage};
-use super::allocator::HostMemoryAllocator;
+use super::allocator::{HostMemoryAllocator, Rehearsed};
 use super::host_memory::HostMemory;
 use super::request::{MemoryRequest, MemoryWish};
+use crate::backing::Backing;
 use crate::budget::{Claimant, Quote};
 use crate::error::{BudgetExceeded, Error, HostBufferFailure, MemoryLimit};
 use crate::units::{Bytes, MAX_COUNT};
@@ -23,6 +24,24 @@ pub struct HostBufferSpec {
     pub rank: Option<u32>,
 }
 
+impl HostBufferSpec {
+    /// The memory it takes.
+    fn memory_request(self) -> Result<MemoryRequest, Error> {
+        if self.bytes == Bytes::ZERO || self.bytes.get() > MAX_COUNT {
+            let reason = format!("must be 1 to {MAX_COUNT}, got {}", self.bytes.get());
+            return Err(Error::invalid("nbytes", reason));
+        }
+        Ok(MemoryRequest {
+            budget: self.budget,
+            rank: self.rank,
+            claimant: Claimant::HostBuffer(self.name),
+            mapping_bytes: self.bytes,
+            mapping_count: 1,
+            wish: self.memory,
+        })
+    }
+}
+
 /// A host buffer. Dropping it unmaps it and gives the charge back.
 #[derive(Debug)]
 pub struct HostBuffer {
@@ -37,22 +56,27 @@ impl HostBuffer {
     /// HOST_BUFFER_ALLOCATION_FAILED when the host or the kernel does; BUDGET_ADMISSION_CLOSED; NOT_FOUND for the
     /// budget. Nothing is left behind.
     pub fn allocate(allocator: &HostMemoryAllocator, spec: HostBufferSpec) -> Result<Self, Error> {
-        if spec.bytes == Bytes::ZERO || spec.bytes.get() > MAX_COUNT {
-            return Err(Error::invalid(
-                "nbytes",
-                format!("must be 1 to {MAX_COUNT}, got {}", spec.bytes.get()),
-            ));
-        }
-        let request = MemoryRequest {
-            budget: spec.budget,
-            rank: spec.rank,
-            claimant: Claimant::HostBuffer(spec.name),
-            mapping_bytes: spec.bytes,
-            mapping_count: 1,
-            wish: spec.memory,
-        };
+        let request = spec.memory_request()?;
         let memory = allocator.allocate(&request).map_err(|error| refusal(&request, error))?;
         Ok(Self { memory })
+    }
+
+    /// What [`allocate`](Self::allocate) would be granted, without mappings; see [`HostMemoryAllocator::rehearse`].
+    ///
+    /// # Errors
+    /// As `allocate`.
+    pub fn rehearse(allocator: &HostMemoryAllocator, spec: HostBufferSpec) -> Result<Rehearsed, Error> {
+        let request = spec.memory_request()?;
+        allocator.rehearse(&request).map_err(|error| refusal(&request, error))
+    }
+
+    /// The backing that [`allocate`](Self::allocate) would get now; see [`HostMemoryAllocator::check`].
+    ///
+    /// # Errors
+    /// As `allocate`, without BUDGET_ADMISSION_CLOSED.
+    pub fn check(allocator: &HostMemoryAllocator, spec: HostBufferSpec) -> Result<Backing, Error> {
+        let request = spec.memory_request()?;
+        allocator.check(&request).map_err(|error| refusal(&request, error))
     }
 
     /// The memory behind it.

@@ -56,6 +56,7 @@ impl Quota {
     }
 }
 
+#[cfg(not(loom))]
 #[cfg(test)]
 impl Quota {
     /// Mappings and descriptors that are taken now.

@@ -2,9 +2,10 @@
 
 use super::slot_pool::{SizeFields, SlotPool, SlotStats};
 use super::spec::{V4PagedPoolPlan, V4PagedPoolSpec};
+use crate::backing::Backing;
 use crate::errno::Errno;
 use crate::error::Error;
-use crate::memory::{AllocationError, HostMemory, HostMemoryAllocator};
+use crate::memory::{HostMemory, HostMemoryAllocator, Rehearsed};
 use crate::slots::SlotRange;
 use crate::units::Bytes;
 
@@ -29,13 +30,26 @@ impl V4PagedHostPool {
         let request = spec.memory_request()?;
         let fields = SizeFields { count: "num_host_pages", page_size: "slot_page_size" };
         let slots = SlotPool::new(spec.num_host_pages, spec.slot_page_size, fields)?;
-        let memory = allocator.allocate(&request).map_err(|error| match error {
-            AllocationError::Shortage(short) => spec.insufficient(&request, short.backing, &short.quote),
-            AllocationError::AdmissionClosed(budget) => Error::BudgetAdmissionClosed { budget },
-            AllocationError::Failed(failure) => Error::HostBufferAllocationFailed(failure),
-            AllocationError::Other(error) => error,
-        })?;
+        let memory = allocator.allocate(&request).map_err(|error| spec.refusal(&request, error))?;
         Ok(Self::of_parts(spec, slots, memory, None))
+    }
+
+    /// What [`allocate`](Self::allocate) would be granted, without mappings; see [`HostMemoryAllocator::rehearse`].
+    ///
+    /// # Errors
+    /// As `allocate`.
+    pub fn rehearse(allocator: &HostMemoryAllocator, spec: &V4PagedPoolSpec) -> Result<Rehearsed, Error> {
+        let request = spec.memory_request()?;
+        allocator.rehearse(&request).map_err(|error| spec.refusal(&request, error))
+    }
+
+    /// The backing that [`allocate`](Self::allocate) would get now; see [`HostMemoryAllocator::check`].
+    ///
+    /// # Errors
+    /// As `allocate`, without BUDGET_ADMISSION_CLOSED.
+    pub fn check(allocator: &HostMemoryAllocator, spec: &V4PagedPoolSpec) -> Result<Backing, Error> {
+        let request = spec.memory_request()?;
+        allocator.check(&request).map_err(|error| spec.refusal(&request, error))
     }
 
     pub(super) fn of_parts(

@@ -5,7 +5,7 @@ use super::logical::check_count;
 use crate::backing::Backing;
 use crate::budget::{Claimant, Quote};
 use crate::error::{Error, InsufficientHostMemory, MemoryLimit};
-use crate::memory::{MemoryRequest, MemoryWish};
+use crate::memory::{AllocationError, MemoryRequest, MemoryWish};
 use crate::slots::MAX_PAGE_COUNT;
 use crate::units::{Bytes, MAX_COUNT};
 
@@ -113,6 +113,16 @@ impl V4PagedPoolSpec {
             return Err(Error::invalid("slot_page_size", reason));
         }
         Ok(())
+    }
+
+    /// Why there is no such pool.
+    pub(super) fn refusal(&self, request: &MemoryRequest, error: AllocationError) -> Error {
+        match error {
+            AllocationError::Shortage(short) => self.insufficient(request, short.backing, &short.quote),
+            AllocationError::AdmissionClosed(budget) => Error::BudgetAdmissionClosed { budget },
+            AllocationError::Failed(failure) => Error::HostBufferAllocationFailed(failure),
+            AllocationError::Other(error) => error,
+        }
     }
 
     /// The refusal that `quote`, for `backing`, amounts to.
