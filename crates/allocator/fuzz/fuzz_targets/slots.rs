@@ -47,7 +47,8 @@ fn step(input: &mut Unstructured, pages: u64, size: u64) -> Result<Step> {
 }
 
 fn run(input: &mut Unstructured) -> Result<()> {
-    let pages = if input.ratio(1, 8)? { input.int_in_range(1..=4200)? } else { input.int_in_range(1..=600)? };
+    let pages =
+        if input.ratio(1, 8)? { input.int_in_range(1..=4200)? } else { input.int_in_range(1..=600)? };
     let page_size = input.int_in_range(1..=4)?;
     let mut pair = Pair::new(pages, page_size);
     for _ in 0..64 {

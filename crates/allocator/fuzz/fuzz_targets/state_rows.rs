@@ -8,8 +8,8 @@ use std::time::SystemTime;
 
 use arbitrary::Arbitrary;
 use hostpool_allocator::state::{
-    AnswerRecord, BudgetRecord, Change, EntryKind, EntryRecord, FILE_NAME, ReservationRecord, ReservationState, Saved,
-    StateFile, Store,
+    AnswerRecord, BudgetRecord, Change, EntryKind, EntryRecord, FILE_NAME, ReservationRecord,
+    ReservationState, Saved, StateFile, Store,
 };
 use hostpool_allocator::{Backing, Bytes, NumaNode};
 use libfuzzer_sys::fuzz_target;
@@ -123,8 +123,12 @@ fn a_row_each() -> Vec<Change> {
         specification: text("{}"),
         created_at: now,
     };
-    let answer =
-        AnswerRecord { operation: text("reserve"), key: text("k"), request: text("digest"), result: text("1") };
+    let answer = AnswerRecord {
+        operation: text("reserve"),
+        key: text("k"),
+        request: text("digest"),
+        result: text("1"),
+    };
     vec![
         Change::PutBudget(budget),
         Change::PutReservation(Box::new(reservation)),
