@@ -1,8 +1,9 @@
 #!/usr/bin/env node
 import type { Logger } from 'pino';
 import { type Allocator, createAllocator } from './allocator/allocator.js';
-import { doctor } from './cli/doctor.js';
+import { doctorCommand } from './cli/doctor.js';
 import { type Config, HELP, readConfig } from './config.js';
+import { Doctor } from './doctor/doctor.js';
 import { isWorthLogging } from './doctor/finding.js';
 import { createLogger } from './http/logger.js';
 import { createServer, type HostpoolServer } from './server.js';
@@ -15,7 +16,7 @@ const BAD_SETTINGS = 2;
 
 async function main(): Promise<void> {
   const [command, ...rest] = process.argv.slice(2);
-  if (command === 'doctor') process.exitCode = await doctor(rest);
+  if (command === 'doctor') process.exitCode = await doctorCommand(rest);
   else await serve(process.argv.slice(2));
 }
 
@@ -42,14 +43,15 @@ async function run(config: Config): Promise<void> {
   if (allocator === undefined) return;
   logger.info({ stateFile: allocator.stateFile }, 'state opened');
   await allocator.restore();
-  await logDoctor(allocator, logger);
-  const server = await createServer({ allocator, logger, version: VERSION });
+  const doctor = new Doctor(allocator);
+  await logFindings(doctor, logger);
+  const server = await createServer({ allocator, doctor, logger, version: VERSION });
   shutDownOnSignals({ server, allocator, logger });
   await listen(server, config, logger);
 }
 
 /** What is worth a look before anything is asked; `hostpool doctor` tells more. What cannot be found out stops no start. */
-async function logDoctor({ doctor }: Allocator, logger: Logger): Promise<void> {
+async function logFindings(doctor: Doctor, logger: Logger): Promise<void> {
   try {
     const { findings } = await doctor.examine();
     for (const { id, severity, title, wishes } of findings.filter(isWorthLogging))

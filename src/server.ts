@@ -10,6 +10,7 @@ import {
 import type { Logger } from 'pino';
 import type { Allocator } from './allocator/allocator.js';
 import { SlotAllowance } from './allocator/slots.js';
+import type { Doctor } from './doctor/doctor.js';
 import { createApollo } from './http/apollo.js';
 import { serveGraphiql } from './http/graphiql.js';
 import { serveHealth } from './http/health.js';
@@ -27,6 +28,7 @@ import { buildHostpoolSchema } from './schema/build-schema.js';
 /** What the server is made of. */
 export interface ServerDeps {
   readonly allocator: Allocator;
+  readonly doctor: Doctor;
   readonly logger: Logger;
   readonly version: string;
 }
@@ -41,12 +43,13 @@ export interface HostpoolServer {
 }
 
 /** Puts the doors together: GraphQL over HTTP, WebSocket and server-sent events, probes and the page. */
-export async function createServer({ allocator, logger, version }: ServerDeps): Promise<HostpoolServer> {
+export async function createServer({ allocator, doctor, logger, version }: ServerDeps): Promise<HostpoolServer> {
   const closing = new AbortController();
   let draining = false;
   const isDraining = () => draining;
   const contextFor = (requestId: string): RequestContext => ({
     allocator,
+    doctor,
     version,
     requestId,
     slotAllowance: new SlotAllowance(),

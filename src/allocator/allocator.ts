@@ -1,5 +1,4 @@
 import { HostAllocator } from '../../native/index.js';
-import { Doctor } from '../doctor/doctor.js';
 import { Activity } from './activity.js';
 import { BudgetEvents } from './budget-events.js';
 import { Budgets } from './budgets.js';
@@ -17,11 +16,15 @@ import { Slots } from './slots.js';
 import { State } from './state.js';
 
 /** How the allocator is set up. */
-export interface AllocatorOptions {
+export interface HostSettings {
   /** The folder below which proc/ and sys/ are read. */
-  hostRoot: string;
+  readonly hostRoot: string;
   /** Host memory that is never promised. */
-  reserveBytes: number;
+  readonly reserveBytes: number;
+}
+
+/** How to open the host and the state. */
+export interface AllocatorOptions extends HostSettings {
   /** The folder of what outlives the process; undefined keeps nothing. */
   stateDir?: string | undefined;
   log: ServiceLog;
@@ -37,7 +40,9 @@ export interface Allocator {
   readonly slots: Slots;
   readonly buffers: HostBuffers;
   readonly reservations: Reservations;
-  readonly doctor: Doctor;
+  /** The addon's own door, for those who look at the host and make nothing. */
+  readonly native: HostAllocator;
+  readonly settings: HostSettings;
   /** Whether creates are refused: `settle` or `closeAll` has begun. */
   isClosing(): boolean;
   /** Refuses creates from now on, waits for running ones, cancels those that take longer than `graceMs`, and ends. */
@@ -69,7 +74,8 @@ export function createAllocator({ hostRoot, reserveBytes, stateDir, log }: Alloc
     slots: new Slots(pools),
     buffers,
     reservations,
-    doctor: new Doctor(deps, { hostRoot, reserveBytes }, { pools, buffers }),
+    native,
+    settings: { hostRoot, reserveBytes },
     stateFile: state.path,
     isClosing: () => activity.closed,
     settle: (graceMs) => settle(activity, [pools, buffers], graceMs),

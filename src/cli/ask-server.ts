@@ -2,6 +2,7 @@ import { connect } from 'node:net';
 import { dirname, resolve } from 'node:path';
 import type { Backing } from '../../native/index.js';
 import type { Config } from '../config.js';
+import { enums } from '../resolvers/enums.js';
 import type { DoctorArguments } from './doctor-arguments.js';
 import type { DoctorReport } from './doctor-report.js';
 
@@ -49,9 +50,9 @@ function wishInput({ memory, bytes }: NonNullable<DoctorArguments['wish']>) {
   return { bytes: bytes ?? null, memory: asked };
 }
 
-/** `AnonymousShm` as the contract spells it. */
-function contractName(backing: Backing): string {
-  return backing.replace(/(?<=[a-z])(?=[A-Z])/g, '_').toUpperCase();
+/** As the contract spells it. */
+function contractName(backing: Backing): string | undefined {
+  return Object.entries(enums.Backing).find(([, spelled]) => spelled === backing)?.[0];
 }
 
 /** Whether something listens there. It is not asked anything. */

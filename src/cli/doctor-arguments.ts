@@ -1,6 +1,7 @@
 import { parseArgs } from 'node:util';
 import type { MemoryRequest } from '../allocator/specification.js';
 import { parseBytes } from '../quantity.js';
+import { enums } from '../resolvers/enums.js';
 
 /** What `hostpool doctor` was asked. */
 export interface DoctorArguments {
@@ -17,12 +18,7 @@ export type DoctorOutcome =
   | { readonly kind: 'Help' }
   | { readonly kind: 'Invalid'; readonly problems: string[] };
 
-const BACKINGS = {
-  ANONYMOUS: 'Anonymous',
-  ANONYMOUS_HUGETLB: 'AnonymousHugetlb',
-  ANONYMOUS_SHM: 'AnonymousShm',
-  ANONYMOUS_SHM_HUGETLB: 'AnonymousShmHugetlb',
-} as const;
+const BACKINGS = enums.Backing;
 
 const OPTIONS = {
   json: { type: 'boolean', default: false },

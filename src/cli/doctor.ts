@@ -14,7 +14,7 @@ const CANNOT_MEET = 1;
 const NOT_LOOKED_AT = 2;
 
 /** `hostpool doctor`: prints what is found, and resolves to the exit code. */
-export async function doctor(args: string[]): Promise<number> {
+export async function doctorCommand(args: string[]): Promise<number> {
   const asked = readDoctorArguments(args);
   switch (asked.kind) {
     case 'Help':

@@ -1,9 +1,9 @@
 import { statfs } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { type BudgetReading, HostAllocator, type HostReading, type WantedMemory } from '../../native/index.js';
+import type { Allocator } from '../allocator/allocator.js';
 import type { HostBufferEntry } from '../allocator/host-buffer.js';
-import type { PagedPoolEntry, PoolEntry } from '../allocator/pool.js';
-import type { ServiceDeps } from '../allocator/service-deps.js';
+import type { PagedPoolEntry } from '../allocator/pool.js';
 import { container } from './container.js';
 import { diagnose } from './diagnose.js';
 import { type Finding, type Severity, worst } from './finding.js';
@@ -21,45 +21,28 @@ export interface Diagnosis {
   readonly findings: readonly Finding[];
 }
 
-/** How the process is set up, so far as there is something to find. */
-export interface DoctorSettings {
-  readonly hostRoot: string;
-  readonly reserveBytes: number;
-}
-
-/** What a running process has made, or tried to. */
-export interface Made {
-  readonly pools: { list(): PoolEntry[] };
-  readonly buffers: { list(): HostBufferEntry[] };
-}
-
 /** Looks at the host as this process sees it, and at what this process could not make. Disturbs neither. */
 export class Doctor {
-  constructor(
-    private readonly deps: Pick<ServiceDeps, 'native' | 'now' | 'state'>,
-    private readonly settings: DoctorSettings,
-    private readonly made: Made,
-  ) {}
+  constructor(private readonly allocator: Pick<Allocator, 'native' | 'settings' | 'stateFile' | 'pools' | 'buffers'>) {}
 
   /** What is found now; with a wish, whether that could be met beside all that is there. */
   async examine(wish?: Wish): Promise<Diagnosis> {
-    const { native, now, state } = this.deps;
-    const stateFile = state.path;
+    const { native, settings, stateFile } = this.allocator;
     const figures = await figuresOf(native);
     const look: Look = {
-      ...this.settings,
+      ...settings,
       ...figures,
-      facts: await HostAllocator.gatherFacts(this.settings.hostRoot),
+      facts: await HostAllocator.gatherFacts(settings.hostRoot),
       wishes: figures.host === undefined ? [] : await this.#wishes(wish),
       state: this.#state(stateFile),
       stateDiskFree: stateFile === undefined ? undefined : await diskFree(dirname(stateFile)),
       container: container(),
     };
-    return diagnosis(look, now(), stateFile);
+    return diagnosis(look, new Date(), stateFile);
   }
 
   async #wishes(wish: Wish | undefined): Promise<JudgedWish[]> {
-    const { pools, buffers } = this.made;
+    const { pools, buffers } = this.allocator;
     const paged = pools.list().filter((pool) => pool.kind === 'V4PagedHostPool');
     const judged = [
       ...paged.map((pool) => this.#judge(pool, poolName(pool.name), pool.requestedBytes)),
@@ -80,14 +63,14 @@ export class Doctor {
   }
 
   async #check(wish: JudgedWish, wanted: WantedMemory): Promise<JudgedWish> {
-    const { backing, failure } = await this.deps.native.check(wanted);
+    const { backing, failure } = await this.allocator.native.check(wanted);
     return { ...wish, backing: backing ?? undefined, failure: failure ?? undefined };
   }
 
   #state(file: string | undefined): StateLook {
     if (file === undefined) return { kind: 'NotKept' };
-    const [pools, buffers] = [this.made.pools.list().length, this.made.buffers.list().length];
-    const detail = `this process has it open; ${count(pools, 'pool')}, ${count(buffers, 'buffer')}`;
+    const { pools, buffers } = this.allocator;
+    const detail = `this process has it open; ${count(pools.list().length, 'pool')}, ${count(buffers.list().length, 'buffer')}`;
     return { kind: 'Open', folder: dirname(file), detail };
   }
 }

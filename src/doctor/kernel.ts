@@ -1,4 +1,3 @@
-import { isHugetlb } from '../allocator/specification.js';
 import { type Finding, info, ok, problem } from './finding.js';
 import { type Look, namesOf } from './look.js';
 import { act, sysctl, sysfs } from './steps.js';
@@ -62,7 +61,7 @@ function transparent({ facts, wishes }: Look): Finding[] {
   const { transparentHugepages: anonymous, transparentShmem: shared } = facts.settings;
   if (anonymous == null) return [];
   const modes = `enabled is ${anonymous}, shmem_enabled is ${shared ?? 'absent'}`;
-  const sharesOrdinary = wishes.some(({ memory }) => memory.backing === 'AnonymousShm' && !isHugetlb(memory.backing));
+  const sharesOrdinary = wishes.some(({ memory }) => memory.backing === 'AnonymousShm');
   if (shared !== 'never' && shared !== 'deny') return [ok('KERNEL', 'thp', 'Transparent hugepages', `${modes}.`)];
   const detail = `${modes}: memfds on ordinary pages are faulted in 4 KiB at a time${sharesOrdinary ? '' : ', should any be wished for'}.`;
   return [info('KERNEL', 'thp', 'No transparent hugepages for shared memory', detail, [sysfs(SHMEM, 'advise')])];

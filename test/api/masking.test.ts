@@ -1,6 +1,7 @@
 import { pino } from 'pino';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { createAllocator } from '../../src/allocator/allocator.js';
+import { Doctor } from '../../src/doctor/doctor.js';
 import { createServer } from '../../src/server.js';
 import { post } from '../testkit/graphql.js';
 import { plainHost } from '../testkit/host-root.js';
@@ -12,7 +13,7 @@ async function serverWithBug() {
   const allocator = createAllocator({ hostRoot: host.path, reserveBytes: 0, log: logger });
   // The real service, with one part that throws what nobody expects.
   allocator.host.read = () => Promise.reject(new Error('secret detail in /etc/passwd'));
-  const server = await createServer({ allocator, logger, version: '0' });
+  const server = await createServer({ allocator, doctor: new Doctor(allocator), logger, version: '0' });
   const url = await server.app.listen({ port: 0, host: '127.0.0.1' });
   onTestFinished(async () => {
     await server.close();

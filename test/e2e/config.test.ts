@@ -4,21 +4,7 @@ import { homedir } from 'node:os';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { readConfig } from '../../src/config.js';
 import { VERSION } from '../../src/version.js';
-import { spawnMain, startServerForTest } from '../testkit/server.js';
-
-async function run(args: string[], env: Record<string, string>) {
-  const child = spawnMain(args, env);
-  let out = '';
-  let err = '';
-  child.stdout?.on('data', (chunk) => {
-    out += chunk;
-  });
-  child.stderr?.on('data', (chunk) => {
-    err += chunk;
-  });
-  const [code] = await once(child, 'close');
-  return { code, out, err };
-}
+import { runMain, startServerForTest } from '../testkit/server.js';
 
 describe('settings', () => {
   it('have defaults', () => {
@@ -98,16 +84,20 @@ describe('settings', () => {
 
 describe('the process', () => {
   it('lists every problem at once and exits 2', async () => {
-    const { code, err } = await run(['--port=1'], { HOSTPOOL_PORT: 'x', HOSTPOOL_RESERVE: 'y', HOSTPOOL_PROT: '1' });
+    const { code, err } = await runMain(['--port=1'], {
+      HOSTPOOL_PORT: 'x',
+      HOSTPOOL_RESERVE: 'y',
+      HOSTPOOL_PROT: '1',
+    });
     expect(code).toBe(2);
     expect(err.trim().split('\n')).toHaveLength(4);
   });
 
   it('prints help and version', async () => {
-    const help = await run(['--help'], {});
+    const help = await runMain(['--help'], {});
     expect(help).toMatchObject({ code: 0, err: '' });
     expect(help.out).toContain('HOSTPOOL_HOST_ROOT');
-    expect(await run(['--version'], {})).toEqual({ code: 0, out: `${VERSION}\n`, err: '' });
+    expect(await runMain(['--version'], {})).toEqual({ code: 0, out: `${VERSION}\n`, err: '' });
   });
 
   it('says that a port is taken', async () => {
@@ -115,13 +105,13 @@ describe('the process', () => {
     await once(other, 'listening');
     onTestFinished(() => void other.close());
     const { port } = other.address() as { port: number };
-    const { code, err } = await run([], { HOSTPOOL_PORT: String(port) });
+    const { code, err } = await runMain([], { HOSTPOOL_PORT: String(port) });
     expect(code).toBe(1);
     expect(err).toContain(`hostpool: port ${port} on 127.0.0.1 is taken: set HOSTPOOL_PORT to another, or to 0`);
   });
 
   it('says that a host root cannot be read', async () => {
-    const { code, err } = await run([], { HOSTPOOL_HOST_ROOT: '/nowhere', HOSTPOOL_PORT: '0' });
+    const { code, err } = await runMain([], { HOSTPOOL_HOST_ROOT: '/nowhere', HOSTPOOL_PORT: '0' });
     expect(code).toBe(1);
     expect(err).toMatch(/cannot read this host below \/nowhere: .*meminfo/);
   });

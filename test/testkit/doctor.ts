@@ -1,30 +1,9 @@
-import { once } from 'node:events';
 import type { DoctorReport, ReportedFinding } from '../../src/cli/doctor-report.js';
-import { spawnMain } from './server.js';
-
-/** What a run of `hostpool doctor` came to. */
-export interface DoctorRun {
-  readonly code: number | null;
-  readonly out: string;
-  readonly err: string;
-}
+import { type MainRun, runMain } from './server.js';
 
 /** Runs the command as a process of its own, by `command` when it is not node itself that starts. */
-export async function runDoctor(
-  args: string[],
-  env: Record<string, string> = {},
-  command: string[] = [],
-): Promise<DoctorRun> {
-  const child = spawnMain(['doctor', ...args], { HOSTPOOL_RESERVE: '0', HOSTPOOL_PORT: '0', ...env }, command);
-  let [out, err] = ['', ''];
-  child.stdout?.on('data', (chunk) => {
-    out += chunk;
-  });
-  child.stderr?.on('data', (chunk) => {
-    err += chunk;
-  });
-  const [code] = await once(child, 'close');
-  return { code, out, err };
+export function runDoctor(args: string[], env: Record<string, string> = {}, command: string[] = []): Promise<MainRun> {
+  return runMain(['doctor', ...args], { HOSTPOOL_RESERVE: '0', HOSTPOOL_PORT: '0', ...env }, command);
 }
 
 /** The same with --json: the exit code and what was found. */

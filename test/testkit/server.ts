@@ -95,6 +95,31 @@ export async function startServerForTest(
   return server;
 }
 
+/** What a run of the entry point came to. */
+export interface MainRun {
+  readonly code: number | null;
+  readonly out: string;
+  readonly err: string;
+}
+
+/** Runs the entry point to its end, as `spawnMain` starts it. */
+export async function runMain(
+  args: string[],
+  env: Record<string, string> = {},
+  command: string[] = [],
+): Promise<MainRun> {
+  const child = spawnMain(args, env, command);
+  let [out, err] = ['', ''];
+  child.stdout?.on('data', (chunk) => {
+    out += chunk;
+  });
+  child.stderr?.on('data', (chunk) => {
+    err += chunk;
+  });
+  const [code] = await once(child, 'close');
+  return { code, out, err };
+}
+
 /** A new, empty folder for what outlives a server. */
 export function stateFolder(): string {
   return mkdtempSync(join(tmpdir(), 'hostpool-state-'));

@@ -3,5 +3,5 @@ import { wishRequest } from '../requests.js';
 
 /** What this host can do, and what is in the way. */
 export const doctorQueries: QueryResolvers = {
-  doctor: (_root, { wish }, { allocator }) => allocator.doctor.examine(wish == null ? undefined : wishRequest(wish)),
+  doctor: (_root, { wish }, { doctor }) => doctor.examine(wish == null ? undefined : wishRequest(wish)),
 };

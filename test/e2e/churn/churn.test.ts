@@ -1,7 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { expect, it, vi } from 'vitest';
 import { moreHugepages } from '../../testkit/hugepages.js';
@@ -11,8 +10,8 @@ import { anonymousBytes, footprint } from './footprint.js';
 const CLIENT = fileURLToPath(new URL('./client.mjs', import.meta.url));
 const CLIENTS = 4;
 const HUGEPAGES = 48;
-/** One dies about as often, and another takes its place. */
-const KILLED_EVERY_MS = 700;
+/** One dies after so many more, and another takes its place. */
+const POOLS_A_LIFE = 30;
 const POOLS = 1000;
 const SECONDS = Number(process.env.TEST_CHURN_SECONDS ?? 20);
 /** What a heap may grow by in all this. A pool that is left behind is as large. */
@@ -90,7 +89,8 @@ it(`${POOLS} pools of every kind come and go, with their clients, and leave noth
   clients.start(CLIENTS);
   const until = Date.now() + SECONDS * 1000;
   while (Date.now() < until || clients.told.pools < POOLS) {
-    await sleep(KILLED_EVERY_MS);
+    const due = clients.told.pools + POOLS_A_LIFE;
+    await vi.waitFor(() => expect(clients.told.pools).toBeGreaterThanOrEqual(due), { timeout: 60_000, interval: 20 });
     await clients.killOne();
   }
   await clients.stop();

@@ -2,7 +2,6 @@
 // input) or is killed. Tells a JSON object a line: {"pools": so many made} as it goes, {"surprise": an answer} for one that
 // nothing explains. Arguments: the server's URL, a seed.
 import { createInterface } from 'node:readline';
-import { setTimeout as sleep } from 'node:timers/promises';
 
 const [url, seedText] = process.argv.slice(2);
 const EXPECTED = new Set([
@@ -101,7 +100,6 @@ async function reservation() {
 
 while (!stopped) {
   await one([pool, pool, pool, buffer, reservation])();
-  if (random() < 0.2) await sleep(upTo(10));
 }
 // Standard input is open still, and would keep the process.
 process.exit(0);

@@ -196,14 +196,3 @@ fn a_refused_call_of_one_of_two_threads_stops_both() {
         }
     });
 }
-
-#[test]
-fn without_a_known_limit_of_descriptors_there_is_an_allocator() {
-    in_its_own_process(module_path!(), "without_a_known_limit_of_descriptors_there_is_an_allocator", || {
-        let refusal = Refusal { number: 1, errno: Errno::new(libc::EPERM), and_later: false };
-        let (allocator, calls) = script::run(Some(refusal), allocator);
-        assert_eq!(calls, [Call::Getrlimit]);
-        let operation = buffer(MemoryWish::of(Backing::AnonymousShm), 4 * KIB, 1);
-        assert_eq!((operation.perform)(&allocator).unwrap(), Outcome { fell_back: false, landed: true });
-    });
-}

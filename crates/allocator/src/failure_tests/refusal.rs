@@ -43,7 +43,6 @@ pub(super) fn plausible(call: Call) -> &'static [i32] {
         }
         Call::Ftruncate => &[libc::ENOMEM, libc::ENOSPC, libc::EINTR, libc::EFBIG, libc::EINVAL, libc::EPERM],
         Call::AddSeals => &[libc::EPERM, libc::EINVAL, libc::EBUSY],
-        Call::Getrlimit => &[libc::EPERM, libc::EFAULT],
         Call::Clone => &[libc::EAGAIN, libc::ENOMEM, libc::EPERM],
     }
 }
@@ -58,7 +57,7 @@ pub(super) fn due(call: Call, errno: Errno, wish: &MemoryWish, faulted: bool) ->
         (Call::Madvise(libc::MADV_HUGEPAGE | libc::MADV_NOHUGEPAGE), _) => {
             Due::Failure(HostBufferFailure::System)
         }
-        (Call::Munmap | Call::Clone | Call::Getrlimit | Call::PagemapScan, _) => success,
+        (Call::Munmap | Call::Clone | Call::PagemapScan, _) => success,
         (Call::GetMempolicy, _) if faulted => success,
         (Call::Mbind | Call::GetMempolicy, _) => Due::Failure(HostBufferFailure::NumaBindDenied),
         (Call::Mlock2, libc::EPERM | libc::ENOMEM) => Due::Failure(HostBufferFailure::MemlockLimit),

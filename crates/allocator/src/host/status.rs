@@ -2,7 +2,7 @@
 
 use super::error::{HostError, ParseError, quote};
 use super::id_list::{IdList, parse_id_list};
-use super::root::HostReader;
+use super::root::{HostReader, HostRoot};
 use super::settings::note;
 use super::text::{kib_field, lines, parse_digits};
 
@@ -32,6 +32,11 @@ impl ProcessStatus {
     /// Reads it; all `None` where there is none below the root. What cannot be understood goes to `unreadable`.
     pub(crate) fn read(reader: &mut HostReader, unreadable: &mut Vec<HostError>) -> Self {
         note(reader.read(&["proc/self/status"], parse_status), unreadable).unwrap_or_default()
+    }
+
+    /// That of the thread that asks: the kernel goes by a thread's own capabilities.
+    pub(crate) fn of_this_thread() -> Result<Self, HostError> {
+        HostReader::new(HostRoot::default()).require(&["proc/thread-self/status"], parse_status)
     }
 
     /// Whether the capability of this number is in effect.

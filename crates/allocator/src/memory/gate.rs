@@ -22,7 +22,6 @@ pub(crate) enum Call {
     Ftruncate,
     /// fcntl(2) with F_ADD_SEALS.
     AddSeals,
-    Getrlimit,
     /// clone(2), for a thread.
     Clone,
 }

@@ -3,7 +3,7 @@
 //! The kernel bounds both (vm.max_map_count, RLIMIT_NOFILE). A process that runs into either cannot so much as grow
 //! its heap or accept a connection, so the allocator stops at half of each and leaves the rest to the process.
 
-use super::sys;
+use super::probe::Limit;
 use crate::errno::Errno;
 use crate::sync::Arc;
 use crate::sync::atomic::{AtomicU64, Ordering};
@@ -36,7 +36,10 @@ impl Quota {
     pub(super) fn of_this_process() -> Arc<Self> {
         let max_map_count = std::fs::read_to_string("/proc/sys/vm/max_map_count");
         let mappings = max_map_count.ok().and_then(|text| text.trim().parse().ok());
-        Self::up_to(mappings.unwrap_or(DEFAULT_MAX_MAP_COUNT) / 2, sys::descriptor_limit() / 2)
+        Self::up_to(
+            mappings.unwrap_or(DEFAULT_MAX_MAP_COUNT) / 2,
+            Limit::of_descriptors().soft.unwrap_or(u64::MAX) / 2,
+        )
     }
 
     pub(super) fn up_to(mappings: u64, descriptors: u64) -> Arc<Self> {

@@ -362,16 +362,6 @@ pub(crate) fn sealed_memfd(length: u64, hugepage: Option<Bytes>) -> Result<File,
     Ok(file)
 }
 
-/// The soft limit of open descriptors (getrlimit(2)); `u64::MAX` when there is none.
-pub(crate) fn descriptor_limit() -> u64 {
-    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-    let asked = permit(Call::Getrlimit).and_then(|()| {
-        // SAFETY: `limit` is a live rlimit for the kernel to fill.
-        ok(unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) })
-    });
-    if asked.is_ok() { limit.rlim_cur } else { u64::MAX }
-}
-
 /// log2 of the size, where mmap(2) and memfd_create(2) expect it.
 fn huge_flag(size: Bytes) -> u32 {
     size.get().trailing_zeros() << HUGE_SHIFT

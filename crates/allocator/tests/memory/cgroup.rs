@@ -5,11 +5,11 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use hostpool_allocator::host::HostRoot;
-use hostpool_allocator::memory::{HostBuffer, HostBufferSpec, HostMemoryAllocator};
+use hostpool_allocator::memory::HostMemoryAllocator;
 use hostpool_allocator::pool::V4PagedHostPool;
 use hostpool_allocator::{Backing, Bytes, Error, HostBufferFailure, MemoryLimit};
 
-use crate::machine::{MIB, alone, believing, pool_spec, wish};
+use crate::machine::{MIB, alone, believing, buffer, pool_spec, wish};
 
 const LIMIT: u64 = 512 * MIB;
 const INSIDE: &str = "HOSTPOOL_TEST_INSIDE_CGROUP";
@@ -107,14 +107,7 @@ fn fill() {
 fn overrun() {
     let (_root, deceived) = believing(64 << 30, 0);
     for backing in [Backing::Anonymous, Backing::AnonymousShm] {
-        let spec = HostBufferSpec {
-            name: None,
-            bytes: Bytes::new(4 * LIMIT),
-            memory: wish(backing),
-            budget: "host".to_owned(),
-            rank: None,
-        };
-        let buffer = HostBuffer::allocate(&deceived, spec).unwrap();
+        let buffer = buffer(&deceived, 4 * LIMIT, wish(backing)).unwrap();
         let Err(Error::HostBufferAllocationFailed(failure)) = buffer.memory().prefault() else {
             panic!("expected a failure")
         };

@@ -4,12 +4,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use hostpool_allocator::Backing;
-use hostpool_allocator::Bytes;
 use hostpool_allocator::budget::HOST_BUDGET;
 use hostpool_allocator::host::HostRoot;
-use hostpool_allocator::memory::{HostMemoryAllocator, MemoryWish};
+use hostpool_allocator::memory::{HostBuffer, HostBufferSpec, HostMemoryAllocator, MemoryWish};
 use hostpool_allocator::pool::{Layout, V4PagedPoolSpec};
+use hostpool_allocator::{Backing, Bytes, Error};
 
 #[path = "../support/hugepages.rs"]
 mod hugepages;
@@ -114,6 +113,17 @@ pub(crate) fn believing(available: u64, hugepages: u64) -> (tempfile::TempDir, H
 
 pub(crate) fn wish(backing: Backing) -> MemoryWish {
     MemoryWish::of(backing)
+}
+
+/// A buffer that nothing of is faulted in, or why there is none.
+pub(crate) fn buffer(
+    allocator: &HostMemoryAllocator,
+    bytes: u64,
+    memory: MemoryWish,
+) -> Result<HostBuffer, Error> {
+    let budget = HOST_BUDGET.to_owned();
+    let spec = HostBufferSpec { name: None, bytes: Bytes::new(bytes), memory, budget, rank: None };
+    HostBuffer::allocate(allocator, spec)
 }
 
 pub(crate) fn pool_spec(

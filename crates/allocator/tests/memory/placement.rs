@@ -3,21 +3,10 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use hostpool_allocator::memory::{HostBuffer, HostBufferSpec, HostMemoryAllocator, MemoryWish, NumaPolicy};
+use hostpool_allocator::memory::{MemoryWish, NumaPolicy};
 use hostpool_allocator::{Backing, Bytes, Error, HostBufferFailure, NumaNode};
 
-use crate::machine::{BACKINGS, Footprint, Hugepages, MIB, allocator, alone, charged, wish};
-
-fn buffer(allocator: &HostMemoryAllocator, bytes: u64, memory: MemoryWish) -> HostBuffer {
-    let spec = HostBufferSpec {
-        name: None,
-        bytes: Bytes::new(bytes),
-        memory,
-        budget: "host".to_owned(),
-        rank: None,
-    };
-    HostBuffer::allocate(allocator, spec).unwrap()
-}
+use crate::machine::{BACKINGS, Footprint, Hugepages, MIB, allocator, alone, buffer, charged, wish};
 
 #[test]
 fn a_prefault_reports_every_byte_and_where_it_is() {
@@ -25,7 +14,7 @@ fn a_prefault_reports_every_byte_and_where_it_is() {
     let hugepages = Hugepages::set_up(2048, 160);
     for backing in BACKINGS.into_iter().filter(|backing| !backing.is_hugetlb() || hugepages.is_some()) {
         let allocator = allocator();
-        let buffer = buffer(&allocator, 300 * MIB + 1, wish(backing));
+        let buffer = buffer(&allocator, 300 * MIB + 1, wish(backing)).unwrap();
         let before = buffer.memory().progress();
         assert_eq!((before.resident, before.done, before.threads), (Bytes::ZERO, false, 0));
         assert_eq!(buffer.memory().bytes_by_node(), None);
@@ -47,7 +36,8 @@ fn memory_bound_to_node_0_is_on_node_0() {
             &allocator,
             64 * MIB,
             MemoryWish { numa: NumaPolicy::bind(NumaNode::Node(0)), ..wish(backing) },
-        );
+        )
+        .unwrap();
         buffer.memory().prefault().unwrap();
         let by_node: Vec<_> =
             buffer.memory().bytes_by_node().unwrap().iter().map(|at| (at.node, at.bytes.get())).collect();
@@ -71,7 +61,7 @@ fn a_cancelled_prefault_says_so_and_leaves_nothing() {
     let _alone = alone();
     let allocator = allocator();
     let before = Footprint::now();
-    let buffer = Arc::new(buffer(&allocator, 2048 * MIB, wish(Backing::AnonymousShm)));
+    let buffer = Arc::new(buffer(&allocator, 2048 * MIB, wish(Backing::AnonymousShm)).unwrap());
     let outcome = std::thread::scope(|scope| {
         let prefault = scope.spawn(|| buffer.memory().prefault());
         let waiting = Instant::now();
@@ -95,7 +85,7 @@ fn closing_waits_for_a_running_prefault_and_gives_everything_back() {
     let _alone = alone();
     let allocator = allocator();
     let before = Footprint::now();
-    let buffer = Arc::new(buffer(&allocator, 1024 * MIB, wish(Backing::AnonymousShm)));
+    let buffer = Arc::new(buffer(&allocator, 1024 * MIB, wish(Backing::AnonymousShm)).unwrap());
     let (outcome, released) = std::thread::scope(|scope| {
         let prefault = scope.spawn(|| buffer.memory().prefault());
         let waiting = Instant::now();

@@ -3,9 +3,7 @@
 use std::sync::Arc;
 
 use hostpool_allocator::budget::{BudgetChange, Budgets, HOST_BUDGET};
-use hostpool_allocator::memory::{
-    HostBuffer, HostBufferSpec, HostMemoryAllocator, MemoryWish, NumaPolicy, OnHugepageShortage,
-};
+use hostpool_allocator::memory::{MemoryWish, NumaPolicy, OnHugepageShortage};
 use hostpool_allocator::pool::{V4PagedHostPool, V4PagedPoolSpec};
 use hostpool_allocator::{
     Backing, Bytes, Errno, Error, HostBufferAllocationFailed, HostBufferFailure, InsufficientHostMemory,
@@ -13,19 +11,8 @@ use hostpool_allocator::{
 };
 
 use crate::machine::{
-    Footprint, Hugepages, LAYOUTS, MIB, allocator, alone, believing, charged, pool_spec, wish,
+    Footprint, Hugepages, LAYOUTS, MIB, allocator, alone, believing, buffer, charged, pool_spec, wish,
 };
-
-fn buffer(allocator: &HostMemoryAllocator, bytes: u64, memory: MemoryWish) -> Result<HostBuffer, Error> {
-    let spec = HostBufferSpec {
-        name: None,
-        bytes: Bytes::new(bytes),
-        memory,
-        budget: "host".to_owned(),
-        rank: None,
-    };
-    HostBuffer::allocate(allocator, spec)
-}
 
 fn failed(outcome: Result<impl Sized, Error>) -> HostBufferAllocationFailed {
     match outcome.err() {

@@ -1,12 +1,11 @@
 //! Every layout on every backing: what is written to a page of a layer is what is read from it.
 
-use hostpool_allocator::memory::{HostBuffer, HostBufferSpec};
 use hostpool_allocator::pool::{V4PagedHostPool, V4PagedPoolSpec};
 use hostpool_allocator::{Backing, Bytes};
 
 use crate::machine::{
-    BACKINGS, Footprint, Hugepages, LAYOUTS, MIB, all_mapped_bytes, allocator, alone, charged, pool_spec,
-    wish,
+    BACKINGS, Footprint, Hugepages, LAYOUTS, MIB, all_mapped_bytes, allocator, alone, buffer, charged,
+    pool_spec, wish,
 };
 
 /// Four layers of 512 pages of 1 MiB: 2 GiB.
@@ -92,14 +91,7 @@ fn a_1_gib_hugepage_backs_a_buffer() {
     for backing in [Backing::AnonymousHugetlb, Backing::AnonymousShmHugetlb] {
         let mut memory = wish(backing);
         memory.hugepage_size = Bytes::new(1 << 30);
-        let spec = HostBufferSpec {
-            name: None,
-            bytes: Bytes::new(5),
-            memory,
-            budget: "host".to_owned(),
-            rank: None,
-        };
-        let buffer = HostBuffer::allocate(&allocator, spec).unwrap();
+        let buffer = buffer(&allocator, 5, memory).unwrap();
         buffer.memory().prefault().unwrap();
         let placement = buffer.memory().placement();
         assert_eq!((placement.mapped.get(), placement.alignment.get()), (1 << 30, 1 << 30));
@@ -111,14 +103,7 @@ fn a_1_gib_hugepage_backs_a_buffer() {
 fn closing_twice_gives_back_once() {
     let _alone = alone();
     let allocator = allocator();
-    let spec = HostBufferSpec {
-        name: None,
-        bytes: Bytes::new(5000),
-        memory: wish(Backing::Anonymous),
-        budget: "host".to_owned(),
-        rank: None,
-    };
-    let buffer = HostBuffer::allocate(&allocator, spec).unwrap();
+    let buffer = buffer(&allocator, 5000, wish(Backing::Anonymous)).unwrap();
     assert_eq!(buffer.memory().close().get(), 8192);
     assert_eq!(buffer.memory().close().get(), 0);
     assert_eq!(buffer.memory().placement().mapped.get(), 8192, "what it was stays known");

@@ -3,7 +3,7 @@
 use std::fs;
 
 use hostpool_allocator::memory::{
-    HostBuffer, HostBufferSpec, HostMemoryAllocator, MemoryWish, NumaPolicy, TransparentHugepages,
+    HostBuffer, HostMemoryAllocator, MemoryWish, NumaPolicy, TransparentHugepages,
 };
 use hostpool_allocator::{Backing, Bytes, Error, HostBufferFailure, NodeSet};
 use rustix::process::{Resource, getrlimit};
@@ -14,14 +14,7 @@ use crate::machine::{Footprint, Hugepages, MIB, allocator, alone, believing, cha
 const ORDINARY: [Backing; 2] = [Backing::Anonymous, Backing::AnonymousShm];
 
 fn make(allocator: &HostMemoryAllocator, bytes: u64, memory: MemoryWish) -> Result<HostBuffer, Error> {
-    let spec = HostBufferSpec {
-        name: None,
-        bytes: Bytes::new(bytes),
-        memory,
-        budget: "host".to_owned(),
-        rank: None,
-    };
-    let buffer = HostBuffer::allocate(allocator, spec)?;
+    let buffer = crate::machine::buffer(allocator, bytes, memory)?;
     buffer.memory().prefault()?;
     Ok(buffer)
 }
